@@ -119,7 +119,7 @@ func claims(r *rand.Rand, d decide.Decision, p decide.Problem, others int) bool 
 			lines[n].Values = append(lines[n].Values, values)
 		}
 	}
-	for _, e := range decide.Effects(lines, d, p) {
+	for _, e := range decide.EstimateEffects(lines, d, p) {
 		if e.Adjusted < .05 {
 			return true
 		}

@@ -42,7 +42,7 @@ func (s served) run(rate float64, n int, warmup float64, seed uint64) counted {
 	})
 	load.Run(context.Background(), core, load.NewVirtual(load.VirtualConfig{Engine: d.Engine(seed), Source: asked, Sink: tap}))
 	slices.SortFunc(tap.rows, func(a, b outcome) int { return cmp.Compare(a.id, b.id) })
-	_, end := core.Window()
+	_, end := core.MeasuredWindow()
 	c := counted{violations: make([]uint8, n), seconds: float64(end) / 1e9}
 	for i, r := range tap.rows[:n] {
 		c.violations[i] = r.violated

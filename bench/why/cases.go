@@ -261,7 +261,7 @@ func (c *aCase) result(effort predict.Effort) *Result {
 	x.Seen, x.Told, x.Stated = seen, a.told(), c.stating()
 	twins := recording.WhatIf(c.stated, x.facts(symptoms[0], true), effort)
 	for _, s := range symptoms {
-		if value, ok := explain.Measure(s, seen); ok && value > 0 {
+		if value, ok := explain.SymptomValue(s, seen); ok && value > 0 {
 			x.Of = append(x.Of, Outcome{Symptom: s, Value: value, Twin: twins.Of(s), Gains: map[explain.Cause]float64{}, Knobs: map[string]float64{}})
 		}
 	}
@@ -281,7 +281,7 @@ func (c *aCase) result(effort predict.Effort) *Result {
 			if len(trials) == 0 || trials[0].Gain < explain.Least {
 				continue
 			}
-			if d, ok := predict.Turn(c.truth, trials[0]); ok {
+			if d, ok := predict.ApplyTrial(c.truth, trials[0]); ok {
 				other := *c
 				other.truth = d
 				o.Knobs[trials[0].Knob+"="+trials[0].To] = c.gains(&other, x.Of[i:i+1])[0]
@@ -294,7 +294,7 @@ func (c *aCase) result(effort predict.Effort) *Result {
 // without is the case with one cause taken away; ok is false where there is none.
 func (c *aCase) without(cause explain.Cause) (_ *aCase, ok bool) {
 	other := *c
-	if other.truth, ok = predict.Relieve(c.truth, cause); ok {
+	if other.truth, ok = predict.RelieveCause(c.truth, cause); ok {
 		return &other, true
 	}
 	other.truth = c.truth
@@ -318,7 +318,7 @@ func (c *aCase) gains(other *aCase, of []Outcome) []float64 {
 			one.chance = k
 			_, seen, _ := one.serve(one.truth, one.s)
 			for i := range of {
-				x, _ := explain.Measure(of[i].Symptom, seen)
+				x, _ := explain.SymptomValue(of[i].Symptom, seen)
 				side.to[i] += x
 			}
 		}
@@ -332,7 +332,7 @@ func (c *aCase) gains(other *aCase, of []Outcome) []float64 {
 // facts are what is known of a symptom: by the client, by what is stated of the server, and
 // by its metrics.
 func (x *Result) facts(s explain.Symptom, told bool) explain.Facts {
-	f := explain.Observe(s, x.Seen)
+	f := explain.ObserveFacts(s, x.Seen)
 	maps.Copy(f, x.Stated)
 	if slices.ContainsFunc(x.Seen, func(q explain.Request) bool { return q.Held > 0 }) {
 		f.Set(explain.MostInFlight, 1, "", explain.FromStated)

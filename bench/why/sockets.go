@@ -43,7 +43,7 @@ func sockets(seed uint64, from, many int) {
 		twins := recording.WhatIf(c.stated, told.facts(symptoms[0], true), predict.Thorough)
 		x := c.overSockets(pitot, filepath.Join(dir, fmt.Sprint(i)), seen)
 		for _, s := range symptoms {
-			value, ok := explain.Measure(s, seen)
+			value, ok := explain.SymptomValue(s, seen)
 			at := slices.IndexFunc(x.Points[0].Symptoms, func(d explain.Diagnosis) bool { return d.Symptom == s })
 			if !ok || at < 0 {
 				continue

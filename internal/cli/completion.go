@@ -71,7 +71,7 @@ func completeWords(w io.Writer, args []string) error {
 		}
 		words, replaced = bashWords(args[1], args[2])
 	}
-	found := complete(words)
+	found := completeLastWord(words)
 	if found.files {
 		_, err := fmt.Fprintln(w, "files")
 		return err
@@ -140,9 +140,9 @@ type completion struct {
 	words []plan.Choice
 }
 
-// complete says what the last of the words can become; the others stand before it,
+// completeLastWord says what the last of the words can become; the others stand before it,
 // the verb first.
-func complete(words []string) completion {
+func completeLastWord(words []string) completion {
 	current := words[len(words)-1]
 	found := nextWord(words[:len(words)-1], current)
 	found.words = slices.DeleteFunc(found.words, func(c plan.Choice) bool { return !strings.HasPrefix(c.Name, current) })

@@ -63,7 +63,7 @@ func TestCompletion(t *testing.T) {
 		"vllm-bench --dataset-path ":   {"files"},
 		"vllm-bench --num-prompts ":    nil,
 	} {
-		found := complete(strings.Split(line, " "))
+		found := completeLastWord(strings.Split(line, " "))
 		var got []string
 		for _, c := range found.words {
 			got = append(got, c.Name)
@@ -83,13 +83,13 @@ func TestCompletion(t *testing.T) {
 // Every flag of every verb is completed, and every choice of it is taken.
 func TestCompletionIsWhole(t *testing.T) {
 	for _, v := range verbs() {
-		offered := complete([]string{v.name, "--"})
+		offered := completeLastWord([]string{v.name, "--"})
 		for _, s := range plan.Settings() {
 			if !s.AppliesTo(plan.Verb(v.name)) {
 				continue
 			}
 			if s.KeyOnly {
-				keys := complete([]string{v.name, "--set", ""}).words
+				keys := completeLastWord([]string{v.name, "--set", ""}).words
 				if !slices.ContainsFunc(keys, func(c plan.Choice) bool { return c.Name == s.Name+"=" }) {
 					t.Errorf("pitot %s --set: %s is not offered", v.name, s.Name)
 				}
@@ -98,7 +98,7 @@ func TestCompletionIsWhole(t *testing.T) {
 			if !slices.ContainsFunc(offered.words, func(c plan.Choice) bool { return c.Name == "--"+s.Name }) {
 				t.Errorf("pitot %s: --%s is not offered", v.name, s.Name)
 			}
-			values := complete([]string{v.name, "--" + s.Name, ""})
+			values := completeLastWord([]string{v.name, "--" + s.Name, ""})
 			for _, c := range s.Choices() {
 				if s.Arg != "" && !slices.ContainsFunc(values.words, func(x plan.Choice) bool { return x.Name == c.Name }) {
 					t.Errorf("pitot %s --%s: %s is not offered", v.name, s.Name, c.Name)
@@ -180,7 +180,7 @@ func FuzzCompletion(f *testing.F) {
 		if len(words) == 0 || !strings.HasPrefix(words[len(words)-1], replaced) {
 			t.Fatalf("%q, of which %q stays", words, replaced)
 		}
-		for _, c := range complete(words).words {
+		for _, c := range completeLastWord(words).words {
 			if !strings.HasPrefix(c.Name, words[len(words)-1]) || strings.ContainsAny(c.Name, "\n") && !strings.ContainsAny(line, "\n") {
 				t.Fatalf("%q becomes %q", fmt.Sprint(words), c.Name)
 			}

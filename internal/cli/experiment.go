@@ -156,7 +156,7 @@ func forecastExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args
 	if err != nil {
 		return Usage, err
 	}
-	if code, err := simulate(ctx, x, true, view); err != nil {
+	if code, err := simulatePlan(ctx, x, true, view); err != nil {
 		return code, err
 	}
 	view.close()
@@ -166,8 +166,8 @@ func forecastExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args
 	return Done, report.WriteForecast(e.Stdout, x.Forecast(), styleOf(e.Stdout, e.Getenv))
 }
 
-// simulate carries a plan out on its twin, for a forecast. The exit code is that of an error.
-func simulate(ctx context.Context, x *experiment.Experiment, power bool, view *progress) (int, error) {
+// simulatePlan carries a plan out on its twin, for a forecast. The exit code is that of an error.
+func simulatePlan(ctx context.Context, x *experiment.Experiment, power bool, view *progress) (int, error) {
 	err := x.Simulate(ctx, power, versionOf(), quiet{view})
 	if err != nil && ctx.Err() != nil {
 		return Interrupted, err
@@ -304,7 +304,7 @@ func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 		begun, err := experiment.Load(p, dir)
 		code := Usage
 		if err == nil {
-			code, err = simulate(ctx, begun, false, view)
+			code, err = simulatePlan(ctx, begun, false, view)
 		}
 		if err != nil {
 			view.close()

@@ -66,7 +66,7 @@ func fleetVerb(_ context.Context, e *Env) (int, error) {
 		command = append(slices.Clone(command), "--key-env", m.KeyEnv)
 	}
 	for _, f := range [][2]string{{"--key-file", p.KeyFile}, {"--tokenizer", p.Tokenizer}, {"--workload", p.Workload}} {
-		if f[1] != "" && (f[0] != "--workload" || p.Workload != plan.RandomWorkload && p.Preset() == "") {
+		if f[1] != "" && (f[0] != "--workload" || p.Workload != plan.RandomWorkload && p.PresetName() == "") {
 			fmt.Fprintf(e.Stderr, "pitot: note: %s names a file, which no volume of this manifest mounts: put it into the image, or mount it in the pods of the workers and of the run\n", f[0])
 		}
 	}

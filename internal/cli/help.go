@@ -68,7 +68,7 @@ func printTargetSettings(w io.Writer) {
 		if s.Arg != "" {
 			head += "=" + s.Arg
 		}
-		printSetting(w, head, s.Help, s.Usual())
+		printSetting(w, head, s.Help, s.DefaultDescription())
 	}
 }
 
@@ -224,7 +224,7 @@ func printSettings(w io.Writer, v plan.Verb) {
 			if s.Name == "api" {
 				text += ". One of " + strings.Join(api.Names(), ", ")
 			}
-			printSetting(w, head, text, s.Usual())
+			printSetting(w, head, text, s.DefaultDescription())
 		}
 	}
 	fmt.Fprintf(w, "\n  %-24s %s\n", "--config FILE", "settings from a YAML file")
@@ -235,6 +235,6 @@ func printSettings(w io.Writer, v plan.Verb) {
 		}
 		fmt.Fprint(w, title)
 		title = ""
-		printSetting(w, strings.TrimSuffix(s.Name+"="+s.Arg, "="), s.Help, s.Usual())
+		printSetting(w, strings.TrimSuffix(s.Name+"="+s.Arg, "="), s.Help, s.DefaultDescription())
 	}
 }

@@ -32,7 +32,7 @@ type measuring struct {
 
 // run carries out all of it.
 func (v *measuring) run(ctx context.Context, e *Env) (int, error) {
-	p, exports, err := v.prepare(e)
+	p, exports, err := v.preparePlan(e)
 	if err != nil {
 		return Usage, err
 	}
@@ -46,12 +46,12 @@ func (v *measuring) run(ctx context.Context, e *Env) (int, error) {
 	ctx, stop := interruptibleContext(ctx, view)
 	defer stop()
 	measured, dir, err := v.carryOut(ctx, e, p, view)
-	code, err := conclude(ctx, e, measured, dir, p.Format, exports, err)
+	code, err := showResult(ctx, e, measured, dir, p.Format, exports, err)
 	return gatedCode(&p.Output, e, measured, code), err
 }
 
-// prepare makes the plan. Its errors are the user's.
-func (v *measuring) prepare(e *Env) (*plan.Plan, []export.Export, error) {
+// preparePlan makes the plan. Its errors are the user's.
+func (v *measuring) preparePlan(e *Env) (*plan.Plan, []export.Export, error) {
 	p, args, err := plan.Decode(v.verb, e.Args, e.Environ)
 	if err != nil {
 		return nil, nil, err
@@ -134,9 +134,9 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 	return measured, s.Dir, err
 }
 
-// conclude shows the result of a measurement and gives the exit code. Whatever went
+// showResult shows the result of a measurement and gives the exit code. Whatever went
 // wrong, what was measured is shown.
-func conclude(ctx context.Context, e *Env, measured *result.Run, dir, format string, exports []export.Export, err error) (int, error) {
+func showResult(ctx context.Context, e *Env, measured *result.Run, dir, format string, exports []export.Export, err error) (int, error) {
 	model := concludedModel(measured, dir)
 	page, missing := writePage(e.Stderr, measured, model, dir) // first: whoever reads the answer may stop early, and that ends the process
 	saved := measured == nil || run.IsSaved(dir, measured)

@@ -34,7 +34,7 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 		spec = plan.EngineOf(args[0])
 	}
 	if p.Replay != "" {
-		return replay(e, &p, spec)
+		return replayRequests(e, &p, spec)
 	}
 	if p.MeasuredRun != "" && spec != "" {
 		return compareWithTwin(ctx, e, &p, spec)
@@ -66,7 +66,7 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 	return Done, report.WritePrediction(e.Stdout, x, styleOf(e.Stdout, e.Getenv))
 }
 
-func replay(e *Env, p *plan.Prediction, spec string) (int, error) {
+func replayRequests(e *Env, p *plan.Prediction, spec string) (int, error) {
 	r, err := predict.ReadRecording(p.Replay)
 	if err != nil {
 		return Usage, err

@@ -125,20 +125,20 @@ func (p *progress) Write(lines []byte) (int, error) {
 }
 
 // Line shows a line of what is under way, in place of the one before it.
-func (p *progress) Line(text string) { p.show(plainEvery, text) }
+func (p *progress) Line(text string) { p.showLines(plainEvery, text) }
 
 // Waiting implements [experiment.Waiter].
 func (p *progress) Waiting(what, log string) {
 	if log == "" {
-		p.show(waitingEvery, what)
+		p.showLines(waitingEvery, what)
 	} else {
-		p.show(waitingEvery, what, log)
+		p.showLines(waitingEvery, what, log)
 	}
 }
 
-// show shows lines in place of those before; elsewhere than on a terminal one line, and as often as
+// showLines shows lines in place of those before; elsewhere than on a terminal one line, and as often as
 // that.
-func (p *progress) show(every time.Duration, lines ...string) {
+func (p *progress) showLines(every time.Duration, lines ...string) {
 	if p.quiet {
 		return
 	}
@@ -238,7 +238,7 @@ func phaseShare(s run.Status) float64 {
 func countsText(s run.Status) []string {
 	out := []string{say.Count(s.Sent) + " sent", say.Count(s.OK) + " answered"}
 	if s.Failed > 0 {
-		out = append(out, failures(s))
+		out = append(out, describeFailures(s))
 	}
 	out = append(out, say.Count(s.InFlight)+" in flight")
 	if s.Held > 0 {
@@ -253,7 +253,7 @@ func countsText(s run.Status) []string {
 	return out
 }
 
-func failures(s run.Status) string { return say.Count(s.Failed) + " failed" }
+func describeFailures(s run.Status) string { return say.Count(s.Failed) + " failed" }
 
 func mediansText(s run.Status) (out []string) {
 	if s.TTFT > 0 {
@@ -297,7 +297,7 @@ func (p *progress) draw(s run.Status) {
 	width := p.width() - 1 // some terminals go on to the next line when one is full
 	for _, l := range view {
 		l = cutTo(l, width)
-		if failed := failures(s); strings.HasPrefix(l, indent) && p.color && s.Failed > 0 {
+		if failed := describeFailures(s); strings.HasPrefix(l, indent) && p.color && s.Failed > 0 {
 			l = strings.Replace(l, failed, "\x1b[31m"+failed+"\x1b[0m", 1)
 		}
 		b.WriteString(l + "\x1b[K\n")

@@ -61,7 +61,7 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 	fmt.Fprintf(e.Stderr, "pitot: this is\n  %s\n", say.ShellLine(append([]string{"pitot", "run"}, plan.RedactArgs(b.native)...)))
 	e.Args, e.Command = b.native, append([]string{"pitot", "run"}, b.native...)
 	v := oneLoad()
-	p, _, err := v.prepare(e)
+	p, _, err := v.preparePlan(e)
 	if err != nil {
 		return Usage, err
 	}
@@ -393,7 +393,7 @@ func translateVLLM(argv []string) (*vllmBench, error) {
 		case given && f.fate == idle:
 			t.b.notes = append(t.b.notes, "--"+f.name+" changes nothing: "+f.why)
 		case given && f.fate == refused:
-			t.refuse("--%s: %s", f.name, f.why)
+			t.addRefusal("--%s: %s", f.name, f.why)
 		}
 	}
 	t.translateTarget()
@@ -416,7 +416,7 @@ type vllmTranslation struct {
 	n       int // prompts
 }
 
-func (t *vllmTranslation) refuse(format string, args ...any) {
+func (t *vllmTranslation) addRefusal(format string, args ...any) {
 	t.refused = append(t.refused, fmt.Sprintf(format, args...))
 }
 
@@ -440,7 +440,7 @@ func (t *vllmTranslation) intFlag(name string, usual, least int) int {
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || n < least {
-		t.refuse("--%s: %q is not a whole number of at least %d", name, v, least)
+		t.addRefusal("--%s: %q is not a whole number of at least %d", name, v, least)
 		return usual
 	}
 	return n
@@ -454,7 +454,7 @@ func (t *vllmTranslation) floatFlag(name string, usual float64) float64 {
 	}
 	x, err := strconv.ParseFloat(v, 64)
 	if err != nil || !(x > 0) {
-		t.refuse("--%s: %q is not a number above 0", name, v)
+		t.addRefusal("--%s: %q is not a number above 0", name, v)
 		return usual
 	}
 	return x
@@ -465,11 +465,11 @@ func (t *vllmTranslation) translateTarget() {
 	b.as.Backend = t.stringFlag("backend", "openai")
 	api := map[string]string{"openai": "openai-completions", "vllm": "openai-completions", "openai-chat": "openai-chat"}[b.as.Backend]
 	if api == "" {
-		t.refuse("--backend %s: the backends are openai, vllm and openai-chat", b.as.Backend)
+		t.addRefusal("--backend %s: the backends are openai, vllm and openai-chat", b.as.Backend)
 	}
 	endpoint := t.stringFlag("endpoint", "/v1/completions")
 	if suffix := map[string]string{"openai-completions": "completions", "openai-chat": "chat/completions"}[api]; !strings.HasSuffix(endpoint, suffix) {
-		t.refuse("--endpoint %s: with --backend %s it ends with %s", endpoint, b.as.Backend, suffix)
+		t.addRefusal("--endpoint %s: with --backend %s it ends with %s", endpoint, b.as.Backend, suffix)
 	}
 	host := t.stringFlag("host", "127.0.0.1")
 	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
@@ -485,7 +485,7 @@ func (t *vllmTranslation) translateTarget() {
 	for _, h := range t.vllmArgs["header"] {
 		name, value, ok := strings.Cut(h, "=")
 		if !ok {
-			t.refuse("--header: one of the values is not KEY=VALUE") // it may be a secret
+			t.addRefusal("--header: one of the values is not KEY=VALUE") // it may be a secret
 			continue
 		}
 		t.addArgs("--header", strings.TrimSpace(name)+"="+strings.TrimSpace(value))
@@ -502,12 +502,12 @@ func (t *vllmTranslation) translateWorkload() {
 	name, path := t.stringFlag("dataset-name", "random"), t.stringFlag("dataset-path", "")
 	output := t.intFlag("output-len", 0, 1)
 	if n := t.intFlag("random-batch-size", 1, 1); n != 1 {
-		t.refuse("--random-batch-size: a request holds one prompt")
+		t.addRefusal("--random-batch-size: a request holds one prompt")
 	}
 	switch name {
 	case "random":
 		if path != "" {
-			t.refuse("--dataset-path: --dataset-name random takes none")
+			t.addRefusal("--dataset-path: --dataset-name random takes none")
 		}
 		in, out := t.rangeRatios()
 		length := func(n int, ratio float64) string {
@@ -524,7 +524,7 @@ func (t *vllmTranslation) translateWorkload() {
 		}
 	case "sharegpt", "custom":
 		if path == "" {
-			t.refuse("--dataset-name %s: name its file with --dataset-path", name)
+			t.addRefusal("--dataset-name %s: name its file with --dataset-path", name)
 			return
 		}
 		t.addArgs("--workload", path)
@@ -540,7 +540,7 @@ func (t *vllmTranslation) translateWorkload() {
 			t.b.notes = append(t.b.notes, "prompts are sent as they are in the file: vLLM's client puts the model's chat template around them")
 		}
 	default:
-		t.refuse("--dataset-name %s: the datasets are random, sharegpt and custom", name)
+		t.addRefusal("--dataset-name %s: the datasets are random, sharegpt and custom", name)
 	}
 }
 
@@ -554,7 +554,7 @@ func (t *vllmTranslation) rangeRatios() (in, out float64) {
 		each.Input = -1
 	}
 	if !(each.Input >= 0 && each.Input < 1 && each.Output >= 0 && each.Output < 1) {
-		t.refuse("--random-range-ratio: %q is no number from 0 to below 1, nor an object of two", v)
+		t.addRefusal("--random-range-ratio: %q is no number from 0 to below 1, nor an object of two", v)
 		return 0, 0
 	}
 	return each.Input, each.Output
@@ -587,7 +587,7 @@ func (t *vllmTranslation) translateLoad() {
 	}
 	t.addArgs("--requests", strconv.Itoa(t.n), "--exactly", "--warmup", "0s", "--seed", strconv.Itoa(t.intFlag("seed", 0, 0)))
 	if v := t.stringFlag("probe-request-rate", "0"); v != "0" && v != "0.0" {
-		t.refuse("--probe-request-rate: one load is measured at a time")
+		t.addRefusal("--probe-request-rate: one load is measured at a time")
 	}
 }
 
@@ -602,7 +602,7 @@ func (t *vllmTranslation) translateSampling() {
 		}
 		x, err := strconv.ParseFloat(v, 64)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			t.refuse("--%s: %q is not a number", flag, v)
+			t.addRefusal("--%s: %q is not a number", flag, v)
 			continue
 		}
 		t.body[strings.ReplaceAll(flag, "-", "_")] = x
@@ -621,7 +621,7 @@ func (t *vllmTranslation) translateSampling() {
 		d := json.NewDecoder(strings.NewReader(v))
 		d.UseNumber()
 		if err := d.Decode(&extra); err != nil || extra == nil {
-			t.refuse("--extra-body: not a JSON object")
+			t.addRefusal("--extra-body: not a JSON object")
 		}
 		for k, x := range extra {
 			t.body[k] = x
@@ -629,7 +629,7 @@ func (t *vllmTranslation) translateSampling() {
 	}
 	text, err := json.Marshal(t.body)
 	if err != nil {
-		t.refuse("--extra-body: %v", err)
+		t.addRefusal("--extra-body: %v", err)
 		return
 	}
 	t.addArgs("--body", string(text))
@@ -643,7 +643,7 @@ func (t *vllmTranslation) translateResult() {
 	for _, m := range t.vllmArgs["metadata"] {
 		k, v, ok := strings.Cut(m, "=")
 		if !ok {
-			t.refuse("--metadata: %q is not KEY=VALUE", m)
+			t.addRefusal("--metadata: %q is not KEY=VALUE", m)
 			continue
 		}
 		b.as.Metadata = append(b.as.Metadata, [2]string{strings.TrimSpace(k), strings.TrimSpace(v)})
@@ -651,14 +651,14 @@ func (t *vllmTranslation) translateResult() {
 	known := strings.Fields("ttft tpot itl e2el client_queue_time e2el_including_client_queue")
 	for m := range strings.SplitSeq(t.stringFlag("percentile-metrics", "ttft,tpot,itl"), ",") {
 		if !slices.Contains(known, m) {
-			t.refuse("--percentile-metrics: %q is none of %s", m, strings.Join(known, ", "))
+			t.addRefusal("--percentile-metrics: %q is none of %s", m, strings.Join(known, ", "))
 		}
 		b.as.Metrics = append(b.as.Metrics, m)
 	}
 	for v := range strings.SplitSeq(t.stringFlag("metric-percentiles", "99"), ",") {
 		p, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
 		if err != nil || !(p >= 0 && p <= 100) {
-			t.refuse("--metric-percentiles: %q is not a number from 0 to 100", v)
+			t.addRefusal("--metric-percentiles: %q is not a number from 0 to 100", v)
 			continue
 		}
 		b.as.Percentiles = append(b.as.Percentiles, p)
@@ -667,7 +667,7 @@ func (t *vllmTranslation) translateResult() {
 		name, v, ok := strings.Cut(pair, ":")
 		limit, err := strconv.ParseFloat(v, 64)
 		if !ok || err != nil || !(limit >= 0) || !slices.Contains([]string{"ttft", "tpot", "e2el"}, name) {
-			t.refuse("--goodput: %q is not ttft, tpot or e2el with a limit in ms, as ttft:200", pair)
+			t.addRefusal("--goodput: %q is not ttft, tpot or e2el with a limit in ms, as ttft:200", pair)
 			continue
 		}
 		if b.as.Goodput == nil {

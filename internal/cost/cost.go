@@ -41,7 +41,7 @@ func (p Price) Bill(gpus int, watts *float64, r Rates) (b Bill, ok bool) {
 		if r.Input == nil && p.Tokens.Input > 0 || r.Output == nil && p.Tokens.Output > 0 {
 			return Bill{}, false
 		}
-		b.PerHour = 3600 * (p.OfTokens(or0(r.Input), or0(r.Output)) - p.cacheDiscount(min(or0(r.Cached), or0(r.Input))))
+		b.PerHour = 3600 * (p.OfTokens(valueOrZero(r.Input), valueOrZero(r.Output)) - p.cacheDiscount(min(valueOrZero(r.Cached), valueOrZero(r.Input))))
 	default:
 		return Bill{}, false
 	}
@@ -65,7 +65,7 @@ func usdFor(second float64, rate *float64, n float64) *float64 {
 	return &x
 }
 
-func or0(x *float64) float64 {
+func valueOrZero(x *float64) float64 {
 	if x == nil {
 		return 0
 	}
@@ -107,11 +107,11 @@ func (p Price) WithHeadroom(b Bill, headroom float64) Bill {
 	return b
 }
 
-// Interval is that of a cost that follows from the interval of a rate: what is paid by
+// IntervalFromRate is that of a cost that follows from the interval of a rate: what is paid by
 // the hour does not depend on the rate, so that the ends change places. ok is false where
 // the cost does not fall as the rate grows, as of tokens that a provider sells, and where
 // the rate may be nothing.
-func (p Price) Interval(usd, rate float64, ci [2]float64) (of [2]float64, ok bool) {
+func (p Price) IntervalFromRate(usd, rate float64, ci [2]float64) (of [2]float64, ok bool) {
 	if p.GPU.IsUnknown() || !(ci[0] > 0) {
 		return of, false
 	}

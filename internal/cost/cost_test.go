@@ -105,7 +105,7 @@ func TestIdleAndInterval(t *testing.T) {
 			t.Errorf("%g, want %g", *got.MOutput, *want.MOutput)
 		}
 		lo, hi := out*within("low", .5, 1), out*within("high", 1, 2)
-		ci, ok := p.Interval(*b.MOutput, out, [2]float64{lo, hi})
+		ci, ok := p.IntervalFromRate(*b.MOutput, out, [2]float64{lo, hi})
 		at, _ := p.Bill(gpus, nil, Rates{Output: &hi})
 		if !ok || ci[0] > *b.MOutput*(1+1e-12) || ci[1] < *b.MOutput*(1-1e-12) || math.Abs(ci[0] / *at.MOutput - 1) > 1e-12 {
 			t.Errorf("%v of %g", ci, *b.MOutput)
@@ -115,14 +115,14 @@ func TestIdleAndInterval(t *testing.T) {
 		if same := sold.WithHeadroom(bill, idle); *same.MOutput != *bill.MOutput {
 			t.Error("a provider charges for idle time")
 		}
-		if _, ok := sold.Interval(1, out, [2]float64{lo, hi}); ok {
+		if _, ok := sold.IntervalFromRate(1, out, [2]float64{lo, hi}); ok {
 			t.Error("the price of tokens has an interval")
 		}
 		if w := within("watts", 1, 1e5); math.Abs(JoulesPer(w, out)*TokensPerMegawatt(w, out)-1e6) > 1e-3 {
 			t.Error("joules by token and tokens by power disagree")
 		}
 	})
-	if _, ok := (Price{GPU: GPU{Hour: 1}}).Interval(1, 1, [2]float64{0, 1}); ok {
+	if _, ok := (Price{GPU: GPU{Hour: 1}}).IntervalFromRate(1, 1, [2]float64{0, 1}); ok {
 		t.Error("a rate that may be nothing has a cost")
 	}
 }

@@ -54,11 +54,11 @@ func (g GPU) HourlyUSD(watts *float64) float64 {
 	if o == (Owned{}) {
 		return g.Hour
 	}
-	return o.Purchase/(o.Years*HoursPerYear) + o.Electricity(watts)
+	return o.Purchase/(o.Years*HoursPerYear) + o.ElectricityPerHour(watts)
 }
 
-// Electricity returns the part of that cost that is for electricity, USD an hour.
-func (o Owned) Electricity(watts *float64) float64 {
+// ElectricityPerHour returns the part of that cost that is for electricity, USD an hour.
+func (o Owned) ElectricityPerHour(watts *float64) float64 {
 	w := o.Watts
 	if watts != nil {
 		w = *watts

@@ -133,7 +133,7 @@ func lastStart(rec *launchRecord) *startRecord {
 func (x *Experiment) incompleteLaunch(mark string) (*launchRecord, Configuration, int) {
 	for block := 1; block <= x.Plan.Launches; block++ {
 		for _, c := range x.Plan.Configurations() {
-			if rec, err := x.readLaunch(c, block); err == nil && rec.lastMark() == mark && len(x.missing(c, block)) > 0 {
+			if rec, err := x.readLaunch(c, block); err == nil && rec.lastMark() == mark && len(x.missingParts(c, block)) > 0 {
 				return rec, c, block
 			}
 		}

@@ -64,8 +64,8 @@ type climbed struct {
 	nearby *result.Point // the highest load within the limits
 }
 
-// climb reads a run of the contract's row.
-func climb(measured *result.Run, wanted float64, limits slo.Spec) (c climbed, ok bool) {
+// readClimb reads a run of the contract's row.
+func readClimb(measured *result.Run, wanted float64, limits slo.Spec) (c climbed, ok bool) {
 	for i := range measured.Points {
 		p := &measured.Points[i]
 		rung, claims := rungOf(p, limits)
@@ -85,18 +85,18 @@ func climb(measured *result.Run, wanted float64, limits slo.Spec) (c climbed, ok
 	return c, true
 }
 
-// cost is that of a million output tokens within the limits where they are reached: what
+// costWithinLimits is that of a million output tokens within the limits where they are reached: what
 // it is at the highest load within them, less what the load is above that. NaN where no
 // price is known.
-func (c *climbed) cost() float64 {
+func (c *climbed) costWithinLimits() float64 {
 	if c.nearby == nil || c.nearby.Cost == nil || c.nearby.Cost.USDPerMGoodOutput == nil {
 		return math.NaN()
 	}
 	return *c.nearby.Cost.USDPerMGoodOutput * c.nearby.Load.Value() / c.Load
 }
 
-// value is a figure of a point; NaN where it is not known.
-func (f Figure) value(p *result.Point) float64 {
+// valueAt is a figure of a point; NaN where it is not known.
+func (f Figure) valueAt(p *result.Point) float64 {
 	var x *float64
 	if f.Statistic != "" {
 		key := f.Statistic

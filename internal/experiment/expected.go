@@ -34,8 +34,8 @@ func (r *Row) isClosedLoop() bool {
 	return r.Plan.Concurrency > 0 && !r.Plan.Ask.Output.IsZero() && !r.Plan.Input.IsZero()
 }
 
-// bound is one of a deployment in a row, in milliseconds; NaN where it has none.
-func (p *Plan) bound(kind string, row *Row) float64 {
+// latencyBound is one of a deployment in a row, in milliseconds; NaN where it has none.
+func (p *Plan) latencyBound(kind string, row *Row) float64 {
 	d := p.deployment()
 	if d == nil || row == nil || !row.isClosedLoop() {
 		return math.NaN()
@@ -68,7 +68,7 @@ func (x *Experiment) boundsDistance(c Configuration, block int) *Distance {
 	if measured == nil || err != nil || p.TwinSpec() == "" || row.Plan.Ask.Output.IsZero() || row.Plan.Input.IsZero() {
 		return nil
 	}
-	climbed, ok := climb(measured, p.Contract.Capacity, p.Contract.Limits)
+	climbed, ok := readClimb(measured, p.Contract.Capacity, p.Contract.Limits)
 	if !ok || climbed.nearby == nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (x *Experiment) boundsDistance(c Configuration, block int) *Distance {
 		if err != nil {
 			return math.NaN()
 		}
-		return f.value(climbed.nearby)
+		return f.valueAt(climbed.nearby)
 	}
 	in, out := row.Plan.Input.Mean()+row.Plan.PrefixMean(), row.Plan.Ask.Output.Mean()
 	engines := float64(max(d.DataParallel, 1))

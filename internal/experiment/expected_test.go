@@ -49,7 +49,7 @@ knobs: {max_num_seqs: [4]}
 		}
 	}
 	// 8.03 billion parameters of two bytes, less the embedding's half of a billion, at 3.35 TB/s
-	if ms := p.bound(bandwidthBound, p.Row("C")); math.Abs(ms-4.5) > .1 {
+	if ms := p.latencyBound(bandwidthBound, p.Row("C")); math.Abs(ms-4.5) > .1 {
 		t.Errorf("%.2f ms a token", ms)
 	}
 	for hypothesis, want := range map[string]string{

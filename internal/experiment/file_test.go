@@ -68,7 +68,7 @@ func TestServerTarget(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	c := p.Configurations()[1]
-	if p.Spec(c) != p.Target || p.Flags(c) != "--max-num-seqs 4" || p.settings(c) != "http://localhost:8000/v1 --max-num-seqs 4" {
+	if p.Spec(c) != p.Target || p.Flags(c) != "--max-num-seqs 4" || p.describeSettings(c) != "http://localhost:8000/v1 --max-num-seqs 4" {
 		t.Errorf("%s, %s", p.Spec(c), p.Flags(c))
 	}
 	one := p.partPlan(&Part{c, p.ContractRow(), 1}, "x")
@@ -87,7 +87,7 @@ func TestTemplateExpects(t *testing.T) {
 	s.Target = "sim:llama-3.1-8b@l4"
 	s.Expects = map[string][]string{"A": {"p50 ttft of A within 25% of 14.8ms"}, "B": {"p50 ttft of B within 25% of 53.6ms"}}
 	s.Of = map[string]string{"max_num_seqs": "the twin expects of 32: what F carries -12 %"}
-	text := s.write()
+	text := s.writeTemplate()
 	p, err := Parse("x.yaml", text)
 	if err != nil || len(p.Row("A").Hypotheses) != 1 || len(p.Row("B").Hypotheses) != 2 || p.Target != s.Target {
 		t.Errorf("%v\n%s", err, text)
@@ -268,7 +268,7 @@ knobs: {tensor_parallel_size: [4], max_num_seqs: [8]}
 	if got := []string{p.GPUs(all[0]), p.GPUs(all[1]), p.GPUs(all[2])}; got[0] != "" || got[1] != "4 GPUs" || got[2] != "" {
 		t.Errorf("%q", got)
 	}
-	if w := p.weights(); len(w) != 3 || w[1] != 2 || w[2] != 1 {
+	if w := p.gpuWeights(); len(w) != 3 || w[1] != 2 || w[2] != 1 {
 		t.Errorf("%v", w)
 	}
 	if one := p.partPlan(&Part{all[1], p.ContractRow(), 1}, "x"); one.GPUs != 4 {

@@ -127,7 +127,7 @@ func (x *Experiment) climbedLoads(row *Row) int {
 // first's.
 func (x *Experiment) repeatClimbTime(first *result.Run) (seconds float64) {
 	contract := &x.Plan.Contract
-	climbed, ok := climb(first, contract.Capacity, contract.Limits)
+	climbed, ok := readClimb(first, contract.Capacity, contract.Limits)
 	if !ok {
 		return 0
 	}
@@ -323,7 +323,7 @@ func (x *Experiment) Forecast() *Forecast {
 		f.Notes = append(f.Notes, longer)
 	}
 	for i, c := range p.Configurations() {
-		f.Seconds, f.USD = f.Seconds+each[i], f.USD+x.hourly(c)*each[i]/3600
+		f.Seconds, f.USD = f.Seconds+each[i], f.USD+x.hourlyCost(c)*each[i]/3600
 		for block := 1; block <= p.Launches; block++ {
 			for _, part := range p.launchParts(c, block) {
 				f.Parts++
@@ -337,7 +337,7 @@ func (x *Experiment) Forecast() *Forecast {
 	}
 	var d decide.Decision
 	if f.Done > 0 {
-		d = x.decision()
+		d = x.currentDecision()
 	}
 	for i, c := range p.Configurations() {
 		if d.Enough || f.Done > 0 && d.Of[i].Left > 0 {
@@ -362,9 +362,9 @@ func (x *Experiment) Forecast() *Forecast {
 	return f
 }
 
-// hourly returns the cost of a configuration for an hour, 0 where that is not known.
-func (x *Experiment) hourly(c Configuration) float64 {
-	one, gpus := &x.Plan.ContractRow().Plan, x.Plan.gpus(c)
+// hourlyCost returns the cost of a configuration for an hour, 0 where that is not known.
+func (x *Experiment) hourlyCost(c Configuration) float64 {
+	one, gpus := &x.Plan.ContractRow().Plan, x.Plan.gpuCount(c)
 	if one.GPUPrice != (cost.GPU{}) {
 		return one.Price().OfTime(gpus, 3600)
 	}
@@ -395,7 +395,7 @@ type ConfigurationStatus struct {
 
 // Status says how far it came.
 func (x *Experiment) Status() Status {
-	p, d := x.Plan, x.decision()
+	p, d := x.Plan, x.currentDecision()
 	s := Status{Plan: p, Dir: x.Dir, Blocks: x.completeBlocks(), NotStarted: x.NotStarted(), Waits: x.AwaitedLaunch()}
 	for i, c := range p.Configurations() {
 		one := ConfigurationStatus{Name: c.Name, GivenUp: d.Of[i].Left}

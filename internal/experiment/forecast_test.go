@@ -107,7 +107,7 @@ launches: 3
 		x := &Experiment{Plan: p, Dir: t.TempDir(), runs: map[string]*result.Run{}}
 		for i, s := range seconds {
 			if s > 0 {
-				x.runs[(&Part{c, p.Row(row), i + 1}).dir(x.Dir)] = &result.Run{Points: []result.Point{{Seconds: result.Seconds{Window: s}}}}
+				x.runs[(&Part{c, p.Row(row), i + 1}).runDir(x.Dir)] = &result.Run{Points: []result.Point{{Seconds: result.Seconds{Window: s}}}}
 			}
 		}
 		return x

@@ -50,8 +50,8 @@ func (p *Plan) baselineOf(names []string) float64 {
 	return 1
 }
 
-// gpus returns the number of GPUs of a configuration, 0 where that is not known.
-func (p *Plan) gpus(c Configuration) int {
+// gpuCount returns the number of GPUs of a configuration, 0 where that is not known.
+func (p *Plan) gpuCount(c Configuration) int {
 	if n := p.ContractRow().Plan.GPUs; n > 0 {
 		return max(1, int(math.Round(float64(n)*p.timesGPUs(c))))
 	}
@@ -63,12 +63,12 @@ func (p *Plan) gpus(c Configuration) int {
 	return 0
 }
 
-// weights returns the number of GPUs of each configuration, nil where all have the same number.
-func (p *Plan) weights() (list []float64) {
+// gpuWeights returns the number of GPUs of each configuration, nil where all have the same number.
+func (p *Plan) gpuWeights() (list []float64) {
 	differ := false
 	for _, c := range p.Configurations() {
 		w := p.timesGPUs(c)
-		if n, base := p.gpus(c), p.gpus(Configuration{}); n > 0 && base > 0 {
+		if n, base := p.gpuCount(c), p.gpuCount(Configuration{}); n > 0 && base > 0 {
 			w = float64(n) / float64(base)
 		}
 		list, differ = append(list, w), differ || w != 1
@@ -83,8 +83,8 @@ func (p *Plan) weights() (list []float64) {
 // "2 GPUs", or "2 times the baseline's GPUs" where their number is not known.
 func (p *Plan) GPUs(c Configuration) string {
 	times := p.timesGPUs(c)
-	switch n := p.gpus(c); {
-	case times == 1 && n == p.gpus(Configuration{}):
+	switch n := p.gpuCount(c); {
+	case times == 1 && n == p.gpuCount(Configuration{}):
 		return ""
 	case n == 1:
 		return "1 GPU"

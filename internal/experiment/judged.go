@@ -41,7 +41,7 @@ func (x *Experiment) testHypothesis(row *Row, h *Hypothesis, d *decide.Decision,
 			return s.Times
 		}
 		if s.Bound != "" {
-			return s.Times * p.bound(s.Bound, p.Row(s.Row))
+			return s.Times * p.latencyBound(s.Bound, p.Row(s.Row))
 		}
 		for i, c := range p.Configurations() {
 			if (c.Name == s.Configuration || i == 0 && s.Configuration == "") && d.IsBad(i, block-1) {
@@ -121,14 +121,14 @@ func (x *Experiment) figureValue(f Figure, row, configuration string, block int)
 			return math.NaN()
 		}
 		if row != p.Contract.Row {
-			return f.value(&measured.Points[0])
+			return f.valueAt(&measured.Points[0])
 		}
-		climbed, ok := climb(measured, p.Contract.Capacity, p.Contract.Limits)
+		climbed, ok := readClimb(measured, p.Contract.Capacity, p.Contract.Limits)
 		switch {
 		case ok && f.Name == "capacity":
 			return climbed.Load
 		case ok && climbed.wanted != nil:
-			return f.value(climbed.wanted)
+			return f.valueAt(climbed.wanted)
 		}
 	}
 	return math.NaN()

@@ -141,7 +141,7 @@ func (x *Experiment) startCosts() (seconds, usd float64) {
 				took += s.Starting + s.Stopping
 			}
 		}
-		seconds, usd = seconds+took, usd+x.hourly(c)*took/3600
+		seconds, usd = seconds+took, usd+x.hourlyCost(c)*took/3600
 	}
 	return seconds, usd
 }
@@ -200,8 +200,8 @@ func brokenOff(measured *result.Run) bool {
 	return false
 }
 
-// missing are the parts of a launch that are still to be measured.
-func (x *Experiment) missing(c Configuration, block int) (list []Part) {
+// missingParts are the parts of a launch that are still to be measured.
+func (x *Experiment) missingParts(c Configuration, block int) (list []Part) {
 	for _, part := range x.Plan.launchParts(c, block) {
 		if x.finishedRun(&part) == nil {
 			list = append(list, part)
@@ -212,20 +212,20 @@ func (x *Experiment) missing(c Configuration, block int) (list []Part) {
 
 // launchServer measures what is not yet there of one launch of a server.
 func (x *Experiment) launchServer(ctx context.Context, c Configuration, block int, head string, view View) (fresh bool, err error) {
-	if len(x.missing(c, block)) == 0 {
+	if len(x.missingParts(c, block)) == 0 {
 		return false, nil
 	}
 	if x.Plan.ByHand() {
 		return true, x.launchByHand(ctx, c, block, head, view)
 	}
 	for try := 1; ; try++ {
-		before := len(x.missing(c, block))
+		before := len(x.missingParts(c, block))
 		err := x.oneStart(ctx, c, block, head, view)
 		var failed *server.Failed
 		if ctx.Err() != nil || !errors.As(err, &failed) {
 			return true, err
 		}
-		left := len(x.missing(c, block))
+		left := len(x.missingParts(c, block))
 		if left < before { // not in a row: it served some of it
 			try = 1
 		}
@@ -460,7 +460,7 @@ func (x *Experiment) describeServer(ctx context.Context, s *startRecord, asked *
 			}
 		}
 	}
-	wrong, silent := server.Compare(asked.Settings, s.Reported)
+	wrong, silent := server.CompareSettings(asked.Settings, s.Reported)
 	s.NotReported = silent
 	if len(wrong) > 0 {
 		return ignored{server.NewFailed(asked.Log, "%s", wrong[0])}
@@ -475,7 +475,7 @@ func (x *Experiment) onStart(ctx context.Context, s *startRecord, c Configuratio
 	if proc != nil {
 		log = proc.Log
 	}
-	for _, part := range x.missing(c, block) {
+	for _, part := range x.missingParts(c, block) {
 		view.About(head + ", row " + part.Row.Name)
 		err := x.whileAlive(ctx, proc, func(ctx context.Context) error { return x.measurePart(ctx, &part, view) })
 		when := "while"
@@ -494,7 +494,7 @@ func (x *Experiment) onStart(ctx context.Context, s *startRecord, c Configuratio
 			}
 		}
 		var refused *target.Error
-		switch measured, e := rundir.ReadResult(part.dir(x.Dir)); {
+		switch measured, e := rundir.ReadResult(part.runDir(x.Dir)); {
 		case errors.As(err, &refused):
 			return server.NewFailed(log, "row %s: %v", part.Row.Name, err)
 		case err != nil && e == nil && brokenOff(measured):

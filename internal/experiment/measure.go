@@ -61,7 +61,7 @@ func Load(p *Plan, dir string) (*Experiment, error) {
 // Measure goes on until there is enough, the budget is spent or ctx ends. What was
 // measured before is not measured again.
 func Measure(ctx context.Context, p *Plan, source []byte, dir string, version result.Version, view View) (*Experiment, error) {
-	s, release, err := open(dir, p)
+	s, release, err := openState(dir, p)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func now() string { return time.Now().Format(time.RFC3339) }
 func (x *Experiment) measure(ctx context.Context, view View) (why result.Reason, err error) {
 	p := x.Plan
 	for block := 1; block <= p.Launches; block++ {
-		d := x.decision()
+		d := x.currentDecision()
 		if d.Enough {
 			return result.Reason{Code: result.SittingDone}, nil
 		}
@@ -143,7 +143,7 @@ func (x *Experiment) launchText(c Configuration, block int) string {
 	if measured == nil {
 		return ""
 	}
-	climbed, ok := climb(measured, x.Plan.Contract.Capacity, x.Plan.Contract.Limits)
+	climbed, ok := readClimb(measured, x.Plan.Contract.Capacity, x.Plan.Contract.Limits)
 	if !ok {
 		return ""
 	}
@@ -179,7 +179,7 @@ func (x *Experiment) measureLaunch(ctx context.Context, c Configuration, block i
 
 // finishedRun is the run of a part that is all there and of this plan, nil of others.
 func (x *Experiment) finishedRun(part *Part) *result.Run {
-	dir := part.dir(x.Dir)
+	dir := part.runDir(x.Dir)
 	if measured, known := x.runs[dir]; known {
 		return measured
 	}
@@ -197,7 +197,7 @@ func (x *Experiment) finishedRun(part *Part) *result.Run {
 
 // hasSamePlan says that the run in a part's directory is of this plan.
 func (x *Experiment) hasSamePlan(part *Part) bool {
-	dir := part.dir(x.Dir)
+	dir := part.runDir(x.Dir)
 	was, err := userfile.Read(filepath.Join(dir, rundir.Config), userfile.MostText)
 	return err == nil && bytes.Equal(was, x.Plan.partPlan(part, x.Dir).YAML(plan.VerbRun))
 }
@@ -207,7 +207,7 @@ func (x *Experiment) isComplete(part *Part, measured *result.Run) bool {
 	if part.Row.Name != x.Plan.Contract.Row {
 		return len(measured.Points) > 0
 	}
-	c, ok := climb(measured, x.Plan.Contract.Capacity, x.Plan.Contract.Limits)
+	c, ok := readClimb(measured, x.Plan.Contract.Capacity, x.Plan.Contract.Limits)
 	if !ok {
 		return false
 	}
@@ -220,7 +220,7 @@ func (x *Experiment) isComplete(part *Part, measured *result.Run) bool {
 func (x *Experiment) nearbyLoad(part *Part) float64 {
 	for block := part.Block - 1; block >= 1; block-- {
 		if measured := x.finishedRun(&Part{part.Configuration, part.Row, block}); measured != nil {
-			if c, ok := climb(measured, x.Plan.Contract.Capacity, x.Plan.Contract.Limits); ok {
+			if c, ok := readClimb(measured, x.Plan.Contract.Capacity, x.Plan.Contract.Limits); ok {
 				return c.Load
 			}
 		}
@@ -230,7 +230,7 @@ func (x *Experiment) nearbyLoad(part *Part) float64 {
 
 // measurePart measures one part, or the rest of it.
 func (x *Experiment) measurePart(ctx context.Context, part *Part, view View) (err error) {
-	dir := part.dir(x.Dir)
+	dir := part.runDir(x.Dir)
 	one := x.Plan.partPlan(part, x.Dir)
 	switch rundir.StateOf(dir) {
 	case rundir.Planned: // nothing had been measured
@@ -329,26 +329,28 @@ func (x *Experiment) completeBlocks() (n int) {
 	return x.Plan.Launches
 }
 
-// decision returns the decision that follows from the complete blocks.
-func (x *Experiment) decision() decide.Decision { return x.decideBy(x.completeBlocks()) }
+// currentDecision returns the decision that follows from the complete blocks.
+func (x *Experiment) currentDecision() decide.Decision { return x.decideBy(x.completeBlocks()) }
 
-func (x *Experiment) decideBy(blocks int) decide.Decision { return decide.Decide(x.problem(blocks)) }
+func (x *Experiment) decideBy(blocks int) decide.Decision {
+	return decide.Decide(x.decisionProblem(blocks))
+}
 
-// problem returns the decision problem of the first blocks: the measured capacities and the plan's
+// decisionProblem returns the decision problem of the first blocks: the measured capacities and the plan's
 // requirements.
-func (x *Experiment) problem(blocks int) decide.Problem {
+func (x *Experiment) decisionProblem(blocks int) decide.Problem {
 	p := x.Plan
 	q := decide.Problem{Wanted: p.Contract.Capacity, Planned: p.Launches, Confidence: p.Stop.Confidence, Precision: p.Stop.Precision, Early: p.Stop.Early}
 	if x.state != nil {
 		q.Before = slices.DeleteFunc(slices.Clone(x.state.Looked), func(n int) bool { return n >= p.Launches })
 	}
 	looked, rungs, beyond := 0.0, 0.0, make([]decide.Beyond, len(p.Configurations()))
-	q.Carries = x.values(blocks, func(c Configuration, block int) float64 {
+	q.Carries = x.valuesOfBlocks(blocks, func(c Configuration, block int) float64 {
 		measured := x.finishedRun(&Part{c, p.ContractRow(), block})
 		if measured == nil {
 			return math.NaN()
 		}
-		climbed, ok := climb(measured, p.Contract.Capacity, p.Contract.Limits)
+		climbed, ok := readClimb(measured, p.Contract.Capacity, p.Contract.Limits)
 		if !ok {
 			return math.NaN()
 		}
@@ -368,15 +370,15 @@ func (x *Experiment) problem(blocks int) decide.Problem {
 	if rungs > 0 {
 		q.Looked = looked / rungs
 	}
-	q.Weights, q.Beyond = p.weights(), beyond
+	q.Weights, q.Beyond = p.gpuWeights(), beyond
 	if wanted := x.wantedForCost(blocks); wanted > q.Wanted {
 		q.Wanted = wanted
 	}
 	return q
 }
 
-// values are something of each configuration and block.
-func (x *Experiment) values(blocks int, of func(c Configuration, block int) float64) (out [][]float64) {
+// valuesOfBlocks are something of each configuration and block.
+func (x *Experiment) valuesOfBlocks(blocks int, of func(c Configuration, block int) float64) (out [][]float64) {
 	for _, c := range x.Plan.Configurations() {
 		var row []float64
 		for block := 1; block <= blocks; block++ {
@@ -401,8 +403,8 @@ func (x *Experiment) wantedForCost(blocks int) float64 {
 			if measured == nil {
 				continue
 			}
-			if climbed, ok := climb(measured, p.Contract.Capacity, p.Contract.Limits); ok && !math.IsNaN(climbed.cost()) {
-				sum, n = sum+math.Log(climbed.cost()*climbed.Load), n+1 // dollars a second, over tokens a request
+			if climbed, ok := readClimb(measured, p.Contract.Capacity, p.Contract.Limits); ok && !math.IsNaN(climbed.costWithinLimits()) {
+				sum, n = sum+math.Log(climbed.costWithinLimits()*climbed.Load), n+1 // dollars a second, over tokens a request
 			}
 		}
 	}
@@ -456,5 +458,5 @@ func (x *Experiment) budgetSpent() bool {
 
 // hasVoided says that something was measured of a part that the plan has no use for.
 func (x *Experiment) hasVoided(part *Part) bool {
-	return rundir.StateOf(part.dir(x.Dir)) >= rundir.Measured && !x.hasSamePlan(part)
+	return rundir.StateOf(part.runDir(x.Dir)) >= rundir.Measured && !x.hasSamePlan(part)
 }

@@ -132,15 +132,15 @@ func TestGoesOn(t *testing.T) {
 func TestDirectory(t *testing.T) {
 	dir := t.TempDir()
 	p, _ := Parse("small.yaml", []byte(small))
-	_, release, err := open(filepath.Join(dir, "x"), p)
+	_, release, err := openState(filepath.Join(dir, "x"), p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := open(filepath.Join(dir, "x"), p); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, _, err := openState(filepath.Join(dir, "x"), p); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Error(err)
 	}
 	release()
-	if _, release, err = open(filepath.Join(dir, "x"), p); err != nil {
+	if _, release, err = openState(filepath.Join(dir, "x"), p); err != nil {
 		t.Error(err)
 	} else {
 		release()
@@ -148,7 +148,7 @@ func TestDirectory(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := open(dir, p); err == nil || !strings.Contains(err.Error(), "holds no experiment") {
+	if _, _, err := openState(dir, p); err == nil || !strings.Contains(err.Error(), "holds no experiment") {
 		t.Error(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "x", stateFile), []byte(`{"schema":"pitot.experiment/v9"}`), 0o644); err != nil {

@@ -256,7 +256,7 @@ func (r *Power) read(x *Experiment) {
 			}
 			if f.Name == "capacity" { // one step of the ladder may hide how it moves
 				r.Carries, l.sd = l.Baseline, max(l.sd, r.Spread)
-				if c, ok := climb(x.finishedRun(&Part{all[0], row, 1}), x.Plan.Contract.Capacity, x.Plan.Contract.Limits); ok {
+				if c, ok := readClimb(x.finishedRun(&Part{all[0], row, 1}), x.Plan.Contract.Capacity, x.Plan.Contract.Limits); ok {
 					r.AtLeast = c.AtLeast
 				}
 			}

@@ -223,7 +223,7 @@ func finiteInterval(v *stat.Interval) *[2]float64 {
 func (x *Experiment) Record() *Record {
 	p := x.Plan
 	blocks := x.completeBlocks()
-	q := x.problem(blocks)
+	q := x.decisionProblem(blocks)
 	d := decide.Decide(q)
 	r := &Record{
 		Schema: RecordSchema, Experiment: p.Name(), Pitot: x.Version, Target: p.Target, Answer: AnswerUndecided,
@@ -243,12 +243,12 @@ func (x *Experiment) Record() *Record {
 	}
 	r.NotStarted, r.PerGPU = x.NotStarted(), q.Weights != nil
 	for i, c := range p.Configurations() {
-		r.Standings = append(r.Standings, x.standing(c, i, &d, blocks))
+		r.Standings = append(r.Standings, x.configurationStanding(c, i, &d, blocks))
 	}
 	switch {
 	case d.Accepted >= 0:
 		r.Answer, r.Accepted = AnswerAccepted, p.Configurations()[d.Accepted].Name
-		r.Settings = p.settings(p.Configurations()[d.Accepted])
+		r.Settings = p.describeSettings(p.Configurations()[d.Accepted])
 	case d.Why == decide.StopNone:
 		r.Answer = AnswerNone
 	}
@@ -285,9 +285,9 @@ func (x *Experiment) Record() *Record {
 			r.Hypotheses = append(r.Hypotheses, t)
 		}
 	}
-	x.effects(r, d, q, blocks)
+	x.addEffects(r, d, q, blocks)
 	x.recordCounts(r)
-	r.Limiter = x.limiter(r, &d, blocks)
+	r.Limiter = x.findLimiter(r, &d, blocks)
 	if d.Leads >= 0 {
 		for block := 1; block <= blocks && r.Distance == nil; block++ {
 			if !d.IsBad(d.Leads, block-1) {
@@ -295,7 +295,7 @@ func (x *Experiment) Record() *Record {
 			}
 		}
 	}
-	if s := r.standing(r.Accepted); s != nil && s.Carries != nil && s.Least != nil {
+	if s := r.standingByName(r.Accepted); s != nil && s.Carries != nil && s.Least != nil {
 		r.Headroom = &[2]float64{*s.Carries/q.Wanted - 1, *s.Least/q.Wanted - 1}
 	}
 	r.Stopped = x.stopReason(r, &d)
@@ -305,8 +305,8 @@ func (x *Experiment) Record() *Record {
 	return r
 }
 
-// standing is a configuration's by its name, nil of another.
-func (r *Record) standing(name string) *Standing {
+// standingByName is a configuration's by its name, nil of another.
+func (r *Record) standingByName(name string) *Standing {
 	for i := range r.Standings {
 		if r.Standings[i].Name == name {
 			return &r.Standings[i]
@@ -315,10 +315,10 @@ func (r *Record) standing(name string) *Standing {
 	return nil
 }
 
-// standing returns the findings on a configuration.
-func (x *Experiment) standing(c Configuration, i int, d *decide.Decision, blocks int) Standing {
+// configurationStanding returns the findings on a configuration.
+func (x *Experiment) configurationStanding(c Configuration, i int, d *decide.Decision, blocks int) Standing {
 	p, s := x.Plan, &d.Of[i]
-	out := Standing{Name: c.Name, Launches: s.Launches, Bad: s.Bad, Uneven: s.Uneven, Contract: s.Contract, GivenUp: s.Left, Decides: s.Decides, GPUs: p.gpus(c), Ladder: []Rung{}}
+	out := Standing{Name: c.Name, Launches: s.Launches, Bad: s.Bad, Uneven: s.Uneven, Contract: s.Contract, GivenUp: s.Left, Decides: s.Decides, GPUs: p.gpuCount(c), Ladder: []Rung{}}
 	if p.Server != nil {
 		out.Unknown = x.notReported(c)
 	}
@@ -347,7 +347,7 @@ func (x *Experiment) standing(c Configuration, i int, d *decide.Decision, blocks
 		if measured == nil || d.IsBad(i, block-1) {
 			continue
 		}
-		climbed, ok := climb(measured, p.Contract.Capacity, p.Contract.Limits)
+		climbed, ok := readClimb(measured, p.Contract.Capacity, p.Contract.Limits)
 		if !ok {
 			continue
 		}
@@ -360,7 +360,7 @@ func (x *Experiment) standing(c Configuration, i int, d *decide.Decision, blocks
 		if climbed.Claim >= 0 {
 			first[climbed.claims[climbed.Claim]]++
 		}
-		if usd := climbed.cost(); !math.IsNaN(usd) {
+		if usd := climbed.costWithinLimits(); !math.IsNaN(usd) {
 			costs, n = costs+math.Log(usd), n+1
 		}
 		for k := range climbed.rungs {
@@ -460,8 +460,8 @@ func (x *Experiment) rejectionReason(r *Record, s *Standing, d *decide.Standing)
 	return "carries less than " + r.Accepted + ", by the estimate"
 }
 
-// effects are those on all lines.
-func (x *Experiment) effects(r *Record, d decide.Decision, q decide.Problem, blocks int) {
+// addEffects are those on all lines.
+func (x *Experiment) addEffects(r *Record, d decide.Decision, q decide.Problem, blocks int) {
 	p := x.Plan
 	configurations := p.Configurations()
 	for _, row := range p.Rows {
@@ -485,7 +485,7 @@ func (x *Experiment) effects(r *Record, d decide.Decision, q decide.Problem, blo
 	var lines []decide.Line
 	for _, row := range p.Rows {
 		for _, f := range p.figuresOf(row) {
-			values := x.values(blocks, func(c Configuration, block int) float64 { return x.figureValue(f, row.Name, c.Name, block) })
+			values := x.valuesOfBlocks(blocks, func(c Configuration, block int) float64 { return x.figureValue(f, row.Name, c.Name, block) })
 			r.addLines(row, f, configurations, values)
 			r.Controls = append(r.Controls, x.compareControls(row, f, values, &d)...)
 			from, lines = append(from, source{row, f}), append(lines, decide.Line{Values: values, Share: f.Share()})
@@ -495,7 +495,7 @@ func (x *Experiment) effects(r *Record, d decide.Decision, q decide.Problem, blo
 		return
 	}
 	judgeControls(r.Controls, p.Stop.Confidence)
-	for _, e := range decide.Effects(lines, d, q) {
+	for _, e := range decide.EstimateEffects(lines, d, q) {
 		f := from[e.Line].f
 		if p.isControl(configurations[e.Configuration], from[e.Line].row) {
 			continue // judged as that
@@ -570,9 +570,9 @@ func (x *Experiment) recordCounts(r *Record) {
 	}
 }
 
-// limiter says what limits the accepted configuration, else the one that carries most: by
+// findLimiter says what limits the accepted configuration, else the one that carries most: by
 // the first launch's load beyond its limits.
-func (x *Experiment) limiter(r *Record, d *decide.Decision, blocks int) *Limiter {
+func (x *Experiment) findLimiter(r *Record, d *decide.Decision, blocks int) *Limiter {
 	name := r.Accepted
 	if name == "" {
 		most := 0.0
@@ -612,7 +612,7 @@ func (x *Experiment) limiterOf(part *Part) *Limiter {
 	if measured == nil {
 		return nil
 	}
-	dir := part.dir(x.Dir)
+	dir := part.runDir(x.Dir)
 	l := &Limiter{Configuration: part.Configuration.Name, Run: dir, Sentence: notKnown}
 	found, err := inspect.Run(dir, measured, inspect.Options{Quick: true})
 	if err != nil {

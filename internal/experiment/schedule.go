@@ -43,10 +43,10 @@ type Part struct {
 	Block         int // from 1; the launch is named after it
 }
 
-// dir is the part's run directory below that of the experiment. The directories of all
+// runDir is the part's run directory below that of the experiment. The directories of all
 // launches of a configuration lie next to each other, so that they are a side of a
 // comparison.
-func (part *Part) dir(below string) string {
+func (part *Part) runDir(below string) string {
 	return filepath.Join(below, "runs", part.Configuration.Name, part.Row.Name, strconv.Itoa(part.Block))
 }
 
@@ -59,11 +59,11 @@ func (p *Plan) partPlan(part *Part, below string) *plan.Plan {
 		one.MaxInFlight, _ = strconv.Atoi(c.Value) // checked when the plan was read
 	}
 	if one.GPUs > 0 {
-		one.GPUs = p.gpus(part.Configuration)
+		one.GPUs = p.gpuCount(part.Configuration)
 	}
 	one.Launch = strconv.Itoa(part.Block)
 	one.Seed, one.SeedSet = run.LaunchSeed(p.Seed, part.Block), true
-	one.Out = part.dir(below)
+	one.Out = part.runDir(below)
 	one.Notes = append(append([]string(nil), one.Notes...), "configuration="+part.Configuration.Name, "row="+part.Row.Name)
 	if mark := p.Server.planMark(); mark != "" {
 		one.Notes = append(one.Notes, mark)

@@ -53,9 +53,9 @@ func settingsOf(c Configuration) (list []server.Setting) {
 // Flags are a configuration's for the command line of a server, "" of the baseline.
 func (p *Plan) Flags(c Configuration) string { return server.Flags(p.Server.Engine, settingsOf(c)) }
 
-// settings says what a configuration is: the target with its settings, of a server its URL
+// describeSettings says what a configuration is: the target with its settings, of a server its URL
 // and flags.
-func (p *Plan) settings(c Configuration) string {
+func (p *Plan) describeSettings(c Configuration) string {
 	if p.Server == nil {
 		return p.Spec(c)
 	}

@@ -160,7 +160,7 @@ type SinceLine struct {
 // spread of launches about their configuration in both records, see [poolSquares]; all
 // configurations together by their means over blocks; corrected for the number of lines (Holm).
 func CompareRecords(dir string, then, now *Record) *Since {
-	s := &Since{Record: dir, When: then.BeginTime(), Changed: differences(then, now), Lines: []SinceLine{}, Was: then.Accepted, Now: now.Accepted, Answers: [2]string{then.Answer, now.Answer}}
+	s := &Since{Record: dir, When: then.BeginTime(), Changed: environmentDifferences(then, now), Lines: []SinceLine{}, Was: then.Accepted, Now: now.Accepted, Answers: [2]string{then.Answer, now.Answer}}
 	asks := map[string]string{}
 	for _, row := range then.Rows {
 		asks[row.Name] = row.Asks
@@ -348,8 +348,8 @@ func (l *SinceLine) applyTest(d stat.Difference) {
 	}
 }
 
-// differences are those of the environment: versions, settings, machines, the contract.
-func differences(then, now *Record) (list []string) {
+// environmentDifferences are those of the environment: versions, settings, machines, the contract.
+func environmentDifferences(then, now *Record) (list []string) {
 	list = []string{}
 	differ := func(what, was, is string) {
 		if was != is {
@@ -439,7 +439,7 @@ func TrendOf(dirs []string, records []*Record) *Trend {
 			}
 		}
 		if n > 0 {
-			one.Changed = differences(sorted[n-1], r)
+			one.Changed = environmentDifferences(sorted[n-1], r)
 		}
 		t.Records = append(t.Records, one)
 	}
@@ -481,7 +481,7 @@ func TrendOf(dirs []string, records []*Record) *Trend {
 		for _, c := range findChanges(s.means, 0, len(s.means), least, float64(len(all))) {
 			r := sorted[s.at[c.at]]
 			p := ChangePoint{Configuration: s.of.Configuration, Row: s.of.Row, Metric: s.of.Metric, Unit: s.of.Unit, OfShare: s.of.OfShare, From: s.at[c.at], When: r.BeginTime(),
-				Was: c.was, Now: c.now, Change: c.d.Estimate, Interval: [2]float64{c.d.Lo, c.d.Hi}, PAdjusted: c.p, Verdict: Worse, Records: c.n, Changed: differences(sorted[s.at[c.at-1]], r)}
+				Was: c.was, Now: c.now, Change: c.d.Estimate, Interval: [2]float64{c.d.Lo, c.d.Hi}, PAdjusted: c.p, Verdict: Worse, Records: c.n, Changed: environmentDifferences(sorted[s.at[c.at-1]], r)}
 			if !p.OfShare {
 				p.Was, p.Now, p.Change, p.Interval = math.Exp(p.Was), math.Exp(p.Now), math.Expm1(p.Change), [2]float64{math.Expm1(p.Interval[0]), math.Expm1(p.Interval[1])}
 			}

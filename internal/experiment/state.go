@@ -86,9 +86,9 @@ func IsBegun(dir string) bool {
 	return err == nil
 }
 
-// open makes the directory, or finds the experiment that is in it, and takes it for this
+// openState makes the directory, or finds the experiment that is in it, and takes it for this
 // process alone.
-func open(dir string, p *Plan) (s *state, release func(), err error) {
+func openState(dir string, p *Plan) (s *state, release func(), err error) {
 	if s, err = readState(dir); err != nil {
 		return nil, nil, err
 	}
@@ -123,7 +123,7 @@ const lockFile = ".lock"
 
 // putAway moves a run that the plan has no use for any more to where it is kept.
 func putAway(dir string, part *Part) error {
-	from := part.dir(dir)
+	from := part.runDir(dir)
 	for n := 1; ; n++ {
 		to := filepath.Join(dir, void, fmt.Sprintf("%s-%s-%d-%d", part.Configuration.Name, part.Row.Name, part.Block, n))
 		if _, err := os.Lstat(to); err == nil {

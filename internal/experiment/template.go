@@ -115,10 +115,10 @@ func Template(kind string) ([]byte, error) {
 		return nil, say.Errorf("unknown kind of traffic %q", kind).WithHint(say.KnownHint(kind, Kinds()))
 	}
 	all[at].Target = "sim:llama-3.1-8b@h100?launch_cv=0.03"
-	return all[at].write(), nil
+	return all[at].writeTemplate(), nil
 }
 
-func (s start) write() []byte {
+func (s start) writeTemplate() []byte {
 	full, asked := "", s.Hypothesis
 	switch s.Kind {
 	case "batch":
@@ -177,7 +177,7 @@ func TemplateFor(ctx context.Context, kind, gpu string, version result.Version, 
 	}
 	s := all[at]
 	s.Target = "sim:" + gpu + "?launch_cv=0.03"
-	p, err := Parse("new.yaml", bytes.Replace(s.write(), []byte("requests: 500"), []byte("requests: 150"), 1)) // enough to see what matters
+	p, err := Parse("new.yaml", bytes.Replace(s.writeTemplate(), []byte("requests: 500"), []byte("requests: 150"), 1)) // enough to see what matters
 	if err != nil {
 		return nil, err
 	}
@@ -222,5 +222,5 @@ func TemplateFor(ctx context.Context, kind, gpu string, version result.Version, 
 		}
 		s.Of[name] = text
 	}
-	return s.write(), nil
+	return s.writeTemplate(), nil
 }

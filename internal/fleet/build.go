@@ -13,10 +13,10 @@ import (
 	"pitot/internal/say"
 )
 
-// Build returns the build that a worker and its coordinator must have in common. A commit
+// BuildID returns the build that a worker and its coordinator must have in common. A commit
 // identifies it. Where there is none, or files were changed since, the linker's own name of the
 // program does.
-func Build(v result.Version) string {
+func BuildID(v result.Version) string {
 	build := fmt.Sprintf("%s %s %s", v.Version, v.Commit, v.Go)
 	if v.Commit == "" || v.Commit == "unknown" || strings.HasSuffix(v.Commit, "-dirty") {
 		build += " " + linked()

@@ -10,12 +10,12 @@ import (
 // A build without a commit, or with changes behind it, is told from another by what the linker
 // made of it; one of a commit has its name alone.
 func TestBuild(t *testing.T) {
-	plain := Build(result.Version{Version: "v1", Commit: "abc", Go: "go1.26"})
+	plain := BuildID(result.Version{Version: "v1", Commit: "abc", Go: "go1.26"})
 	if plain != "v1 abc go1.26" {
 		t.Errorf("of a commit it is %q", plain)
 	}
 	for _, commit := range []string{"", "unknown", "abc-dirty"} {
-		b := Build(result.Version{Version: "v1", Commit: commit, Go: "go1.26"})
+		b := BuildID(result.Version{Version: "v1", Commit: commit, Go: "go1.26"})
 		if name, found := strings.CutPrefix(b, "v1 "+commit+" go1.26 "); !found || name != linked() {
 			t.Errorf("of %q it is %q", commit, b)
 		}

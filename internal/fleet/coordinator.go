@@ -136,7 +136,7 @@ func Listen(v result.Version, size int) (*Coordinator, error) {
 // listenAt returns a coordinator at a local hub, at an embedded server or at the user's own.
 func listenAt(v result.Version, size int, at place, say func(line string)) (_ *Coordinator, err error) {
 	c := &Coordinator{
-		build: Build(v), size: size, beside: at.beside, lead: leadTime, late: lostAfter, id: runID(strings.ToLower(rand.Text()[:10])), say: say,
+		build: BuildID(v), size: size, beside: at.beside, lead: leadTime, late: lostAfter, id: runID(strings.ToLower(rand.Text()[:10])), say: say,
 		members: make([]*member, size), news: make(chan struct{}, 1), told: make(chan struct{}, 1),
 	}
 	defer func() {
@@ -166,7 +166,7 @@ func listenAt(v result.Version, size int, at place, say func(line string)) (_ *C
 		return nil, err
 	}
 	if !c.beside {
-		if c.kept, err = streams(c.conn); err != nil {
+		if c.kept, err = journalStreams(c.conn); err != nil {
 			return nil, err
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -174,7 +174,7 @@ func listenAt(v result.Version, size int, at place, say func(line string)) (_ *C
 		if err = c.kept.Keep(ctx, c.id.streamName(), c.id.journalSubjects()); err != nil {
 			return nil, err
 		}
-		if c.stop, err = c.kept.Read(ctx, c.id.streamName(), c.take, c.noteUnpurged); err != nil {
+		if c.stop, err = c.kept.Read(ctx, c.id.streamName(), c.takeFrames, c.noteUnpurged); err != nil {
 			return nil, err
 		}
 	}
@@ -184,8 +184,8 @@ func listenAt(v result.Version, size int, at place, say func(line string)) (_ *C
 	return c, c.conn.Answer(joining, c.answerJoin)
 }
 
-// streams returns a connection as one that journals can cross.
-func streams(c bus.Conn) (bus.Streams, error) {
+// journalStreams returns a connection as one that journals can cross.
+func journalStreams(c bus.Conn) (bus.Streams, error) {
 	s, ok := c.(bus.Streams)
 	if !ok {
 		return nil, errors.New("no journals cross a local connection")
@@ -394,12 +394,12 @@ func isFree(m *member) bool {
 
 // signalNews says that there is news.
 func (c *Coordinator) signalNews() {
-	wake(c.news)
-	wake(c.told)
+	wakeWaiter(c.news)
+	wakeWaiter(c.told)
 }
 
-// wake wakes who waits for a channel, or will.
-func wake(c chan struct{}) {
+// wakeWaiter wakes who waits for a channel, or will.
+func wakeWaiter(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default: // it has been woken already
@@ -560,7 +560,7 @@ func (c *Coordinator) Carry(ctx context.Context, t *run.Task, with run.Sums) (*r
 			c.mu.Unlock()
 		}
 	}
-	return c.follow(ctx, members, with)
+	return c.followLoad(ctx, members, with)
 }
 
 // absenceError says why a worker takes part in no more loads, nil where it does. The caller holds
@@ -581,11 +581,11 @@ func (m *member) absenceError() error {
 
 // prepare has workers make their shares ready.
 func (c *Coordinator) prepare(ctx context.Context, members []*member, task []byte) error {
-	return c.ask(ctx, members, prepareTime, task, c.id.prepareSubject)
+	return c.askWorkers(ctx, members, prepareTime, task, c.id.prepareSubject)
 }
 
-// ask asks workers at once, and gives the first error.
-func (c *Coordinator) ask(ctx context.Context, members []*member, within time.Duration, question []byte, subject func(rank int) string) error {
+// askWorkers asks workers at once, and gives the first error.
+func (c *Coordinator) askWorkers(ctx context.Context, members []*member, within time.Duration, question []byte, subject func(rank int) string) error {
 	for _, err := range c.askEach(ctx, members, within, question, subject) {
 		if err != nil {
 			return err
@@ -622,9 +622,9 @@ func (c *Coordinator) askEach(ctx context.Context, members []*member, within tim
 	return failed
 }
 
-// follow follows a load to its end. What fails, or has failed, stops it: what the other
+// followLoad follows a load to its end. What fails, or has failed, stops it: what the other
 // workers had recorded by then still comes home.
-func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Sums) (*run.Carried, error) {
+func (c *Coordinator) followLoad(ctx context.Context, members []*member, with run.Sums) (*run.Carried, error) {
 	var failed error
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -638,7 +638,7 @@ func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Su
 	for {
 		c.mu.Lock()
 		was := c.word
-		s := c.sum(members)
+		s := c.sumMembers(members)
 		failed = cmp.Or(failed, c.broken)
 		cut := was.Cut
 		for _, m := range members {
@@ -693,7 +693,7 @@ func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Su
 			next.Stop, done = true, nil
 		}
 		if next != was {
-			c.decide(next)
+			c.announceDecision(next)
 		}
 		if with.Update != nil && time.Since(shown) > reportEvery/2 {
 			shown = time.Now()
@@ -703,13 +703,13 @@ func (c *Coordinator) follow(ctx context.Context, members []*member, with run.Su
 		case <-done:
 		case <-c.news:
 		case <-tick.C:
-			wake(c.told) // a file may be longer by now than it was
+			wakeWaiter(c.told) // a file may be longer by now than it was
 		}
 	}
 }
 
-// decide tells all what was decided.
-func (c *Coordinator) decide(w word) {
+// announceDecision tells all what was decided.
+func (c *Coordinator) announceDecision(w word) {
 	c.mu.Lock()
 	c.word = w
 	c.mu.Unlock()
@@ -752,8 +752,8 @@ type arrived struct {
 	bytes   int64
 }
 
-// sum sums up. The caller holds c.mu.
-func (c *Coordinator) sum(members []*member) (s sum) {
+// sumMembers sums up. The caller holds c.mu.
+func (c *Coordinator) sumMembers(members []*member) (s sum) {
 	s = sum{taking: c.taking, through: true, asks: true, alike: true, home: true, t0: math.MinInt64, t1: math.MinInt64}
 	first := int64(math.MinInt64)
 	var ttft, tpot []time.Duration

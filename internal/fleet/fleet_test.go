@@ -365,7 +365,7 @@ func TestWorkerThatConnectsAgain(t *testing.T) {
 // A worker that had ended its load and dies before its last piece is lost all the same.
 func TestLostBehindEnd(t *testing.T) {
 	c := madeUpOf(t, &member{report: report{Ended: new(run.Ended), Bytes: 100}, ended: time.Now().Add(-2 * goneTime), said: "out of memory"})
-	_, err := c.follow(t.Context(), c.members, run.Sums{})
+	_, err := c.followLoad(t.Context(), c.members, run.Sums{})
 	if lost := (*run.LostError)(nil); !errors.As(err, &lost) || !strings.Contains(err.Error(), "out of memory") {
 		t.Errorf("it ends with %v", err)
 	}
@@ -377,7 +377,7 @@ func TestAllLost(t *testing.T) {
 	now := clock.Now()
 	c := madeUpOf(t, &member{ended: time.Now(), at: now + 3e9, said: "out of memory"}, &member{ended: time.Now(), at: now + 4e9, said: "killed"})
 	c.origin = now
-	got, err := c.follow(t.Context(), c.members, run.Sums{Enough: func(t0, t1 int64) bool { return false }})
+	got, err := c.followLoad(t.Context(), c.members, run.Sums{Enough: func(t0, t1 int64) bool { return false }})
 	if lost := (*run.LostError)(nil); !errors.As(err, &lost) || lost.All != 2 || !strings.Contains(err.Error(), "all 2 workers were lost") || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("it ends with %v", err)
 	}
@@ -476,7 +476,7 @@ func TestOthersComeHome(t *testing.T) {
 		home.Store(true)
 		c.members[0].home = 100
 	})
-	_, err := c.follow(t.Context(), c.members, run.Sums{})
+	_, err := c.followLoad(t.Context(), c.members, run.Sums{})
 	if lost := (*run.LostError)(nil); !errors.As(err, &lost) || lost.Rank != 1 || !home.Load() || !c.word.Stop {
 		t.Errorf("it ends with %v, home %v, %+v", err, home.Load(), c.word)
 	}
@@ -506,14 +506,14 @@ func TestTakenBack(t *testing.T) {
 	c.with = run.Sums{Home: func([]byte) error { return nil }}
 	c.bringAll(c.members)
 	c.mu.Lock()
-	c.sum(c.members)
+	c.sumMembers(c.members)
 	m, broken := *c.members[0], c.broken
 	c.members[0].report.Error = "write journal: no space left on device"
 	c.mu.Unlock()
 	if broken != nil || m.lost != nil {
 		t.Errorf("before it tells of its disk: %v, %+v, %d bytes are here", broken, m.lost, m.home)
 	}
-	_, err = c.follow(t.Context(), c.members, c.with)
+	_, err = c.followLoad(t.Context(), c.members, c.with)
 	if lost := (*run.LostError)(nil); !errors.As(err, &lost) || !strings.Contains(err.Error(), "no space left") {
 		t.Errorf("it ends with %v", err)
 	}
@@ -536,7 +536,7 @@ func TestJoinAgain(t *testing.T) {
 		t.Errorf("ranks %d, %d, %d", a, b, again)
 	}
 	c.answerReport(encode(report{Rank: -1}))
-	c.take("x.-1", "x-0", nil)
+	c.takeFrames("x.-1", "x-0", nil)
 }
 
 // What a process said last is kept.

@@ -23,11 +23,11 @@ type ownFile struct {
 	torn  bool      // that could not be taken
 }
 
-// take takes a piece of a worker's journal. Pieces of one journal come in order, and again
+// takeFrames takes a piece of a worker's journal. Pieces of one journal come in order, and again
 // where the connection was lost: each is taken once. Whatever is no next piece of a worker's
 // is dropped: a message that somebody else sends ends no run, and a worker whose own pieces
 // do not come is lost in time.
-func (c *Coordinator) take(subject, id string, frames []byte) {
+func (c *Coordinator) takeFrames(subject, id string, frames []byte) {
 	rank, err := strconv.Atoi(subject[strings.LastIndexByte(subject, '.')+1:])
 	_, offset, _ := strings.Cut(id, "-")
 	at, atErr := strconv.ParseInt(offset, 10, 64)
@@ -122,7 +122,7 @@ func (c *Coordinator) bringAll(members []*member) {
 		before := p.home
 		var err error
 		if p.all { // a full disk may have taken back what was told of as written
-			c.collect(p.member)
+			c.collectFrames(p.member)
 		} else if err = c.fetchJournal(p.member, p.upTo); err != nil {
 			c.noteRecordError(fmt.Errorf("take records of worker %d: %w", p.rank, err))
 		}
@@ -161,9 +161,9 @@ func (c *Coordinator) fetchJournal(m *member, upTo int64) error {
 	return err
 }
 
-// collect takes what a worker that writes no more had written, whatever it told of: whole frames
+// collectFrames takes what a worker that writes no more had written, whatever it told of: whole frames
 // of its file. The caller holds c.home.
-func (c *Coordinator) collect(m *member) {
+func (c *Coordinator) collectFrames(m *member) {
 	file, err := c.journal(m)
 	var is os.FileInfo
 	if err == nil {

@@ -51,7 +51,7 @@ func TestStalledDisk(t *testing.T) {
 					defer func() { c.members[0].own.file.Close() }()
 					defer c.bringHome(c.members)()
 				} else {
-					go c.take("journal.0", "0-0", frames)
+					go c.takeFrames("journal.0", "0-0", frames)
 				}
 				beat := func(number int64) (s sum) {
 					for rank := range c.members {
@@ -60,7 +60,7 @@ func TestStalledDisk(t *testing.T) {
 					synctest.Wait() // not for who waits for the disk
 					c.mu.Lock()
 					defer c.mu.Unlock()
-					return c.sum(c.members)
+					return c.sumMembers(c.members)
 				}
 				for second := range int64(3 * homeTime / time.Second) {
 					s := beat(second + 1)
@@ -180,13 +180,13 @@ func TestStrangeMessages(t *testing.T) {
 		{"journal.0", "0-1", frames}, {"journal.0", "0--1", frames}, {"journal.0", "0-0", damaged}, {"journal.0", "0-0", frames[:len(frames)-1]},
 		{"journal.0", "0-0", []byte("no frames")},
 	} {
-		c.take(m.subject, m.id, m.frames)
+		c.takeFrames(m.subject, m.id, m.frames)
 		if taken != 0 || c.broken != nil {
 			t.Fatalf("%q %q of %d bytes: %d bytes taken, %v", m.subject, m.id, len(m.frames), taken, c.broken)
 		}
 	}
-	c.take("journal.0", "0-0", frames)
-	c.take("journal.0", "0-0", frames) // again
+	c.takeFrames("journal.0", "0-0", frames)
+	c.takeFrames("journal.0", "0-0", frames) // again
 	if taken != len(frames) || c.broken != nil {
 		t.Errorf("%d of %d bytes taken, %v", taken, len(frames), c.broken)
 	}

@@ -28,7 +28,7 @@ func WriteManifest(w io.Writer, m *plan.Manifest, command []string) error {
 	if nats == "" {
 		nats = fmt.Sprintf("nats://%s-nats:4222", m.Name)
 	}
-	y.lines(
+	y.writeLines(
 		"# "+fmt.Sprintf("%d workers of %d CPUs each, and the coordinator.", m.Workers, m.CPUs),
 		"#",
 		"# Before it, once: the token of the NATS server, and the key of the target if it asks for one.",
@@ -42,15 +42,15 @@ func WriteManifest(w io.Writer, m *plan.Manifest, command []string) error {
 		"#   kubectl delete -f FILE",
 	)
 	if m.NATS == "" {
-		y.document(
+		y.writeDocument(
 			"apiVersion: v1", "kind: ConfigMap", "metadata:", "  name: "+m.Name+"-nats", "data:", "  nats.conf: |",
 			"    port: 4222", "    max_payload: 1MB", "    jetstream { store_dir: /data }", "    authorization { token: $FLEET_TOKEN }",
 		)
-		y.document(
+		y.writeDocument(
 			"apiVersion: v1", "kind: Service", "metadata:", "  name: "+m.Name+"-nats", "spec:", "  selector:", "    app: "+m.Name+"-nats",
 			"  ports:", "    - name: nats", "      port: 4222", "      targetPort: 4222",
 		)
-		y.document(
+		y.writeDocument(
 			"apiVersion: apps/v1", "kind: Deployment", "metadata:", "  name: "+m.Name+"-nats", "spec:", "  replicas: 1",
 			"  selector:", "    matchLabels:", "      app: "+m.Name+"-nats", "  template:", "    metadata:", "      labels:", "        app: "+m.Name+"-nats",
 			"    spec:", "      enableServiceLinks: false", "      containers:", "        - name: nats", "          image: nats:2", "          args: [-c, /etc/nats/nats.conf]",
@@ -61,7 +61,7 @@ func WriteManifest(w io.Writer, m *plan.Manifest, command []string) error {
 			"      volumes:", "        - name: conf", "          configMap:", "            name: "+m.Name+"-nats", "        - name: data", "          emptyDir:", "            sizeLimit: 4Gi",
 		)
 	}
-	y.document("# Each worker is a pod of its own, in its place of the job, spread over the nodes: one that is",
+	y.writeDocument("# Each worker is a pod of its own, in its place of the job, spread over the nodes: one that is",
 		"# lost is not started again, since nobody sends in its place.",
 		"apiVersion: batch/v1", "kind: Job", "metadata:", "  name: "+m.Name+"-workers", "spec:", "  completionMode: Indexed",
 		fmt.Sprintf("  completions: %d", m.Workers), fmt.Sprintf("  parallelism: %d", m.Workers), "  backoffLimitPerIndex: 0",
@@ -69,16 +69,16 @@ func WriteManifest(w io.Writer, m *plan.Manifest, command []string) error {
 		"      topologySpreadConstraints:", "        - maxSkew: 1", "          topologyKey: kubernetes.io/hostname", "          whenUnsatisfiable: ScheduleAnyway",
 		"          labelSelector:", "            matchLabels:", "              app: "+m.Name+"-workers", "      containers:", "        - name: worker", "          image: "+quoteYAML(m.Image),
 	)
-	y.lines("          args: " + joinWords([]string{"worker", "--join", nats}))
-	y.lines(secretVariables(m)...)
+	y.writeLines("          args: " + joinWords([]string{"worker", "--join", nats}))
+	y.writeLines(secretVariables(m)...)
 	cpus := fmt.Sprint(m.CPUs)
-	y.lines("          resources:", "            requests:", "              cpu: "+cpus, "              memory: 2Gi", "            limits:", "              cpu: "+cpus, "              memory: 2Gi",
+	y.writeLines("          resources:", "            requests:", "              cpu: "+cpus, "              memory: 2Gi", "            limits:", "              cpu: "+cpus, "              memory: 2Gi",
 		"          volumeMounts:", "            - name: tmp", "              mountPath: /tmp", "      volumes:", "        - name: tmp", "          emptyDir: {}")
-	y.document("apiVersion: batch/v1", "kind: Job", "metadata:", "  name: "+m.Name+"-run", "spec:", "  backoffLimit: 0", "  template:", "    spec:", "      restartPolicy: Never", "      enableServiceLinks: false",
+	y.writeDocument("apiVersion: batch/v1", "kind: Job", "metadata:", "  name: "+m.Name+"-run", "spec:", "  backoffLimit: 0", "  template:", "    spec:", "      restartPolicy: Never", "      enableServiceLinks: false",
 		fmt.Sprintf("      terminationGracePeriodSeconds: %d", grace), "      securityContext:", "        fsGroup: 65532", "      containers:", "        - name: run", "          image: "+quoteYAML(m.Image))
-	y.lines("          args: " + joinWords(append(append([]string{}, command...), "--fleet", fmt.Sprintf("%s?workers=%d", nats, m.Workers), "--out", "/runs/run")))
-	y.lines(secretVariables(m)...)
-	y.lines("          resources:", "            requests:", "              cpu: 2", "              memory: 4Gi", "            limits:", "              cpu: 2", "              memory: 4Gi",
+	y.writeLines("          args: " + joinWords(append(append([]string{}, command...), "--fleet", fmt.Sprintf("%s?workers=%d", nats, m.Workers), "--out", "/runs/run")))
+	y.writeLines(secretVariables(m)...)
+	y.writeLines("          resources:", "            requests:", "              cpu: 2", "              memory: 4Gi", "            limits:", "              cpu: 2", "              memory: 4Gi",
 		"          volumeMounts:", "            - name: runs", "              mountPath: /runs", "            - name: tmp", "              mountPath: /tmp",
 		"        - name: home", "          image: busybox:1", "          args: [sleep, \"86400\"]", "          volumeMounts:", "            - name: runs", "              mountPath: /runs",
 		"      volumes:", "        - name: runs", "          emptyDir: {}", "        - name: tmp", "          emptyDir: {}")
@@ -114,7 +114,7 @@ type yamlWriter struct {
 	err error
 }
 
-func (y *yamlWriter) lines(lines ...string) {
+func (y *yamlWriter) writeLines(lines ...string) {
 	for _, l := range lines {
 		if y.err == nil {
 			_, y.err = fmt.Fprintln(y.w, l)
@@ -122,4 +122,6 @@ func (y *yamlWriter) lines(lines ...string) {
 	}
 }
 
-func (y *yamlWriter) document(lines ...string) { y.lines(append([]string{"---"}, lines...)...) }
+func (y *yamlWriter) writeDocument(lines ...string) {
+	y.writeLines(append([]string{"---"}, lines...)...)
+}

@@ -124,7 +124,7 @@ func (w *Worker) Run(user context.Context) (err error) {
 	}
 	if err := w.conn.Hear(w.id.wordSubject(), func(b []byte) {
 		if said, err := decode[word](b); err == nil {
-			w.note(said)
+			w.noteDecision(said)
 		}
 	}); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (w *Worker) Run(user context.Context) (err error) {
 	if err := w.conn.Answer(w.id.prepareSubject(w.rank), func(b []byte) []byte { return encode(w.prepare(ctx, b)) }); err != nil {
 		return err
 	}
-	if err := w.conn.Answer(w.id.beginSubject(w.rank), func(b []byte) []byte { return encode(w.begin(ctx, b)) }); err != nil {
+	if err := w.conn.Answer(w.id.beginSubject(w.rank), func(b []byte) []byte { return encode(w.beginShare(ctx, b)) }); err != nil {
 		return err
 	}
 	var own sync.WaitGroup
@@ -204,7 +204,7 @@ func (w *Worker) join(ctx context.Context) error {
 		w.host, _ = os.Hostname()
 	}
 	w.call = rand.Text()
-	h := encode(hello{Protocol: protocol, Build: Build(w.Runner.Version), Nonce: w.call, Host: w.host, Dir: w.Dir, PID: os.Getpid(), CPUs: runtime.GOMAXPROCS(0), Rank: w.Index})
+	h := encode(hello{Protocol: protocol, Build: BuildID(w.Runner.Version), Nonce: w.call, Host: w.host, Dir: w.Dir, PID: os.Getpid(), CPUs: runtime.GOMAXPROCS(0), Rank: w.Index})
 	var last error // why it has not joined
 	for ctx.Err() == nil {
 		if w.conn == nil {
@@ -238,7 +238,7 @@ func (w *Worker) join(ctx context.Context) error {
 			err = say.Errorf("%s", got.Refused)
 		}
 		if err == nil && !got.Beside {
-			w.kept, err = streams(w.conn)
+			w.kept, err = journalStreams(w.conn)
 		}
 		if w.id, w.rank, w.keep, w.beside = got.Run, got.Rank, got.Keep, got.Beside; err != nil {
 			w.conn.Close()
@@ -388,7 +388,7 @@ func (w *Worker) sendReport(ctx context.Context) {
 		return
 	}
 	w.mu.Lock()
-	defer w.note(said)
+	defer w.noteDecision(said)
 	defer w.mu.Unlock()
 	if w.heard = time.Now(); said.Taken {
 		w.taken = true
@@ -399,8 +399,8 @@ func (w *Worker) sendReport(ctx context.Context) {
 	w.others = max(w.others, said.Others)
 }
 
-// note takes in what was decided.
-func (w *Worker) note(said word) {
+// noteDecision takes in what was decided.
+func (w *Worker) noteDecision(said word) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if said.Load != w.report.Load {
@@ -449,8 +449,8 @@ func (w *Worker) prepare(ctx context.Context, question []byte) prepared {
 	return prepared{}
 }
 
-// begin sends the share that is ready.
-func (w *Worker) begin(ctx context.Context, question []byte) prepared {
+// beginShare sends the share that is ready.
+func (w *Worker) beginShare(ctx context.Context, question []byte) prepared {
 	w.busy.Lock()
 	defer w.busy.Unlock()
 	s, err := decode[start](question)
@@ -478,7 +478,7 @@ func (w *Worker) begin(ctx context.Context, question []byte) prepared {
 
 // runLoad sends, from a reading of the clock on.
 func (w *Worker) runLoad(ctx context.Context, origin int64) {
-	ended, err := w.hand.Carry(ctx, origin, run.Asks{Extend: w.extend, GiveUp: w.giveUp, Cutoff: w.windowCutoff})
+	ended, err := w.hand.Carry(ctx, origin, run.Asks{Extend: w.requestExtension, GiveUp: w.giveUp, Cutoff: w.windowCutoff})
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.report.Ended, w.stop = ended, nil
@@ -505,8 +505,8 @@ func (w *Worker) halt() {
 	}
 }
 
-// extend asks, as [load.Config] does, and does not wait for the answer.
-func (w *Worker) extend(t0, t1 int64) (end int64, known bool) {
+// requestExtension asks, as [load.Config] does, and does not wait for the answer.
+func (w *Worker) requestExtension(t0, t1 int64) (end int64, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch said := &w.word; {

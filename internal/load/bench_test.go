@@ -116,7 +116,7 @@ func BenchmarkRequest(b *testing.B) {
 		b.ReportAllocs()
 		id := int64(0)
 		for b.Loop() {
-			w.recycle(w.build(id, record.Unset))
+			w.recycle(w.buildFlight(id, record.Unset))
 			id++
 		}
 	})

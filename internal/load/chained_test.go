@@ -25,7 +25,7 @@ func TestChainGoesOn(t *testing.T) {
 				prompt += rapid.IntRange(0, 7).Draw(t, "by")
 			}
 			r.ID = int64(turn)
-			c := Content(&r, prompt).(*content).reuseHashes(before)
+			c := PromptContent(&r, prompt).(*content).reuseHashes(before)
 			answer := words("answer")
 			for _, block := range []int{block, 2*block + 1, block} { // of an engine and a router
 				for _, n := range []int{prompt / block, (prompt + answer) / block} {

@@ -22,8 +22,8 @@ type part struct {
 	end int
 }
 
-// Content lays a request's segments over so many prompt tokens.
-func Content(r *workload.Request, tokens int) twin.Content {
+// PromptContent lays a request's segments over so many prompt tokens.
+func PromptContent(r *workload.Request, tokens int) twin.Content {
 	c := &content{answer: answerKey(r.ID)}
 	words := 0
 	for _, m := range r.Messages {

@@ -310,10 +310,10 @@ func (c *Core) windowStart() int64 {
 	return c.t0
 }
 
-// Window gives the measured window. Its begin is not known before all users have
+// MeasuredWindow gives the measured window. Its begin is not known before all users have
 // begun, its end not before a window that counts requests has had them all; till then it is
 // [Config.WindowBy] where that is set.
-func (c *Core) Window() (t0, t1 int64) { return c.t0, c.t1 }
+func (c *Core) MeasuredWindow() (t0, t1 int64) { return c.t0, c.t1 }
 
 // IsCounting says that the end of the window is not known, for it counts requests and has not had
 // them all.
@@ -391,7 +391,7 @@ func (c *Core) nextDueTime() int64 {
 	case c.nextIsArrival():
 		return max(c.nextDue, c.floor)
 	case c.later.len() > 0:
-		return max(c.later.first(), c.floor)
+		return max(c.later.earliestDue(), c.floor)
 	}
 	return Never
 }
@@ -464,12 +464,12 @@ func (c *Core) inWindow(due int64) bool {
 
 // nextIsUser says that the next request is a user's first.
 func (c *Core) nextIsUser() bool {
-	return c.stagger.left > 0 && (c.later.len() == 0 || c.stagger.next <= c.later.first())
+	return c.stagger.left > 0 && (c.later.len() == 0 || c.stagger.next <= c.later.earliestDue())
 }
 
 // nextIsArrival says that the next request is an arrival.
 func (c *Core) nextIsArrival() bool {
-	return c.cfg.Arrivals != nil && (c.later.len() == 0 || c.nextDue <= c.later.first())
+	return c.cfg.Arrivals != nil && (c.later.len() == 0 || c.nextDue <= c.later.earliestDue())
 }
 
 // Advance is given the time and what has ended since the last call, and
@@ -481,13 +481,13 @@ func (c *Core) Advance(now int64, events []Event) []Action {
 	})
 	for _, e := range events {
 		c.passTime(min(e.At, now)) // what was to happen before it comes before it
-		c.end(e)
+		c.finishRequest(e)
 	}
 	c.passTime(now)
 	if c.draining {
 		return c.out
 	}
-	c.expire(now)
+	c.expireFollowed(now)
 	if c.cfg.Cutoff != nil {
 		c.shortenWindow(c.cfg.Cutoff())
 	}
@@ -504,7 +504,7 @@ func (c *Core) Advance(now int64, events []Event) []Action {
 		c.endGoneTarget(now)
 	}
 	if c.stop || now >= c.t1 && c.unended == 0 && c.windowEnded(now) {
-		c.drain()
+		c.stopAndCancel()
 	}
 	return c.out
 }
@@ -589,7 +589,7 @@ func (c *Core) endGoneTarget(now int64) {
 	}
 	c.stop = true
 	for due := c.nextDueTime(); due < c.t1; due = c.nextDueTime() {
-		c.admit(due)
+		c.admitDue(due)
 	}
 	if c.t1 == Never { // the arrivals ended before the count was full
 		c.t1 = max(now, c.latest+1, c.windowStart())
@@ -634,13 +634,13 @@ func (c *Core) windowEnded(now int64) bool {
 
 // passTime lets time go by: requests become due, and held ones are given up.
 func (c *Core) passTime(now int64) {
-	c.release(now)
+	c.releaseHeld(now)
 	c.sendAgain(now)
-	c.admit(now)
+	c.admitDue(now)
 	for len(c.waiting) > 0 && c.timeoutEnd(c.waiting[0].due) <= now && !c.stop {
-		c.drop(c.waiting[0], record.ErrTimeout)
+		c.recordDropped(c.waiting[0], record.ErrTimeout)
 		c.waiting = c.waiting[1:]
-		c.admit(now)
+		c.admitDue(now)
 	}
 }
 
@@ -677,8 +677,8 @@ func (c *Core) retryFailed(p pending, e Event) bool {
 	return false
 }
 
-// admit takes up every request that is due by now.
-func (c *Core) admit(now int64) {
+// admitDue takes up every request that is due by now.
+func (c *Core) admitDue(now int64) {
 	for !c.draining && c.nextDueTime() <= now && c.nextDueTime() != Never {
 		if c.separateTies(c.nextDueTime()) {
 			continue
@@ -720,7 +720,7 @@ func (c *Core) admit(now int64) {
 			c.waiting = append(c.waiting, p)
 			continue
 		}
-		c.start(p, p.due)
+		c.sendEligible(p, p.due)
 	}
 }
 
@@ -752,8 +752,8 @@ func (c *Core) windowFull() bool {
 	return c.cfg.Requests > 0 && c.cohort >= c.cfg.Requests
 }
 
-// start sends a request that was eligible at a time.
-func (c *Core) start(p pending, eligible int64) {
+// sendEligible sends a request that was eligible at a time.
+func (c *Core) sendEligible(p pending, eligible int64) {
 	p.eligible = eligible
 	c.noteSent(eligible)
 	c.running[p.id] = p
@@ -770,9 +770,9 @@ func (p *pending) fillAction(a Action) Action {
 	return a
 }
 
-// end takes a request out; its slot goes to whoever waits longest, and what
+// finishRequest takes a request out; its slot goes to whoever waits longest, and what
 // follows it is to come.
-func (c *Core) end(e Event) {
+func (c *Core) finishRequest(e Event) {
 	p, ok := c.running[e.ID]
 	if !ok {
 		return
@@ -812,7 +812,7 @@ func (c *Core) end(e Event) {
 	if due, thinks := c.goOn(p, e); thinks && !e.Failed && c.cfg.Stagger > 0 {
 		c.stagger.took = due - begun
 	}
-	c.release(e.At)
+	c.releaseHeld(e.At)
 }
 
 // maySend says whether a request may be sent now: there is a slot, and the server has room.
@@ -820,12 +820,12 @@ func (c *Core) maySend(now int64) bool {
 	return !c.stop && (c.cfg.Cap == 0 || len(c.running) < c.cfg.Cap) && c.hasRoom(now)
 }
 
-// release sends what was held back, as far as it may be sent now.
-func (c *Core) release(now int64) {
+// releaseHeld sends what was held back, as far as it may be sent now.
+func (c *Core) releaseHeld(now int64) {
 	for len(c.waiting) > 0 && !c.draining && c.maySend(now) {
 		next := c.waiting[0]
 		c.waiting = c.waiting[1:]
-		c.start(next, max(next.due, now))
+		c.sendEligible(next, max(next.due, now))
 	}
 }
 
@@ -833,7 +833,7 @@ func (c *Core) release(now int64) {
 // thinks about the next: it says until when.
 func (c *Core) goOn(p pending, e Event) (due int64, thinks bool) {
 	if s := p.session; s != nil {
-		c.follow(p, e)
+		c.followSession(p, e)
 		if s.left--; s.left > 0 {
 			return 0, false
 		}
@@ -845,8 +845,8 @@ func (c *Core) goOn(p pending, e Event) (due int64, thinks bool) {
 	return c.scheduleThink(e), true
 }
 
-// follow takes up what follows a request of a session.
-func (c *Core) follow(p pending, e Event) {
+// followSession takes up what follows a request of a session.
+func (c *Core) followSession(p pending, e Event) {
 	s := p.session
 	for _, ask := range c.cfg.Follow(p.item, e) {
 		ask.Due = max(ask.Due, e.At)
@@ -900,8 +900,8 @@ func (c *Core) scheduleThink(e Event) (due int64) {
 	return due
 }
 
-// expire stops following what has been followed for the whole timeout.
-func (c *Core) expire(now int64) {
+// expireFollowed stops following what has been followed for the whole timeout.
+func (c *Core) expireFollowed(now int64) {
 	for len(c.expiry) > 0 {
 		p := c.expiry[0]
 		if _, ok := c.running[p.id]; ok {
@@ -914,8 +914,8 @@ func (c *Core) expire(now int64) {
 	}
 }
 
-// drop records that a request will never be sent.
-func (c *Core) drop(p pending, class string) {
+// recordDropped records that a request will never be sent.
+func (c *Core) recordDropped(p pending, class string) {
 	if c.look > 0 {
 		c.backlog.changeBy(c.timeoutEnd(p.due), -1)
 	}
@@ -928,15 +928,15 @@ func (c *Core) drop(p pending, class string) {
 	}
 }
 
-// drain stops sending and cancels what runs.
-func (c *Core) drain() {
+// stopAndCancel stops sending and cancels what runs.
+func (c *Core) stopAndCancel() {
 	class := record.ErrInterrupted
 	if c.gone {
 		class = record.ErrConnect
 	}
 	c.draining, c.look = true, 0
 	for _, p := range c.waiting {
-		c.drop(p, class)
+		c.recordDropped(p, class)
 	}
 	c.waiting = nil
 	left := make([]int64, 0, len(c.running))

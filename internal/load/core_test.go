@@ -58,7 +58,7 @@ func (s script) wake(want int64) {
 
 func (s script) window(t0, t1 int64) {
 	s.t.Helper()
-	if g0, g1 := s.c.Window(); g0 != t0 || g1 != t1 {
+	if g0, g1 := s.c.MeasuredWindow(); g0 != t0 || g1 != t1 {
 		s.t.Errorf("window [%d, %d), want [%d, %d)", g0, g1, t0, t1)
 	}
 }
@@ -282,7 +282,7 @@ func TestRunInterrupted(t *testing.T) {
 	if !slices.Equal(w.did, want) {
 		t.Errorf("%q, want %q", w.did, want)
 	}
-	if _, t1 := c.Window(); t1 != 25 {
+	if _, t1 := c.MeasuredWindow(); t1 != 25 {
 		t.Errorf("the window ends at %d", t1)
 	}
 }

@@ -96,7 +96,7 @@ func TestGone(t *testing.T) {
 			if last := w.sent[len(w.sent)-1].Eligible; last > c.last {
 				t.Errorf("the last request is sent at %d, want %d at the latest", last, c.last)
 			}
-			t0, t1 := core.Window()
+			t0, t1 := core.MeasuredWindow()
 			due, ids := 0, map[int64]bool{}
 			for _, a := range append(w.sent, w.dropped...) {
 				if ids[a.ID] {
@@ -124,7 +124,7 @@ func TestGoneUsers(t *testing.T) {
 	core := NewCore(Config{Users: 4, Window: 60e9, Gone: 1e9})
 	Run(t.Context(), core, w)
 	since, gone := core.TargetGone()
-	_, t1 := core.Window()
+	_, t1 := core.MeasuredWindow()
 	if !gone || since < 4e9 || since > 4.1e9 || t1 < 5e9 || t1 > 5.2e9 {
 		t.Errorf("gone %v since %d, the window ends at %d", gone, since, t1)
 	}

@@ -31,8 +31,8 @@ func newHistory(src workload.Source) *history {
 	return &history{sessions: map[int64]map[int64]answer{}, asked: map[int64]*chained{}}
 }
 
-// note keeps what an item was answered, as its row tells it.
-func (h *history) note(session, item int64, r *record.Row, text []byte) {
+// noteAnswer keeps what an item was answered, as its row tells it.
+func (h *history) noteAnswer(session, item int64, r *record.Row, text []byte) {
 	if h == nil || session == record.Unset || r.Outcome != record.OK {
 		return
 	}
@@ -72,12 +72,12 @@ func (h *history) chainContent(session int64, c twin.Content) twin.Content {
 	return kept
 }
 
-// fill puts what was answered into a request, where it stands for what was served, and
+// fillRequest puts what was answered into a request, where it stands for what was served, and
 // takes the difference from what was planned into its length. With text the answers
 // themselves stand there: how many tokens a server makes of them when it reads them
 // again it alone knows. Without it segments stand there that a twin knows its own
 // answers by.
-func (h *history) fill(r *workload.Request, session int64, text bool) {
+func (h *history) fillRequest(r *workload.Request, session int64, text bool) {
 	if h == nil || session == record.Unset {
 		return
 	}

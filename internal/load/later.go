@@ -21,8 +21,8 @@ type numbered struct {
 
 func (l *later) len() int { return len(l.list) }
 
-// first returns when the next is due. There is one.
-func (l *later) first() int64 { return l.list[0].Due }
+// earliestDue returns when the next is due. There is one.
+func (l *later) earliestDue() int64 { return l.list[0].Due }
 
 // push adds what is to come.
 func (l *later) push(ask Ask) {

@@ -17,7 +17,7 @@ func TestLater(t *testing.T) {
 			item++
 			continue
 		}
-		first := l.first()
+		first := l.earliestDue()
 		ask := l.pop()
 		if ask.Due != first || ask.Due < before.Due || ask.Due == before.Due && step > 0 && ask.Item < before.Item && before.Item != 0 {
 			t.Fatalf("step %d: %+v after %+v", step, ask, before)

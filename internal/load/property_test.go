@@ -193,7 +193,7 @@ func (i *interrupting) Wait(ctx context.Context, until int64) []Event {
 // verdict looks at the whole.
 func (j *judge) verdict(interrupted bool) {
 	t := j.t
-	t0, t1 := j.c.Window()
+	t0, t1 := j.c.MeasuredWindow()
 	if t1 == Never || t1 < t0 {
 		t.Fatalf("the window is [%d, %d)", t0, t1)
 	}

@@ -27,9 +27,9 @@ func (s Share) Includes(item int64) bool {
 	return s.isWhole() || seed.At(s.Seed, shareStream, uint64(item))%uint64(s.Of) == uint64(s.Rank)
 }
 
-// Amount is this share of something that can be counted, such as users: those of all
+// AmountOf is this share of something that can be counted, such as users: those of all
 // workers are n together.
-func (s Share) Amount(n int64) int64 {
+func (s Share) AmountOf(n int64) int64 {
 	if s.isWhole() {
 		return n
 	}
@@ -58,12 +58,12 @@ func (c Config) ForShare(s Share) Config {
 		return c
 	}
 	c.Share = s
-	c.Users, c.Cap = int(s.Amount(int64(c.Users))), int(s.Amount(int64(c.Cap)))
+	c.Users, c.Cap = int(s.AmountOf(int64(c.Users))), int(s.AmountOf(int64(c.Cap)))
 	if c.Arrivals == nil || c.Follow != nil {
-		c.Requests = max(s.Amount(c.Requests), min(c.Requests, 1))
+		c.Requests = max(s.AmountOf(c.Requests), min(c.Requests, 1))
 	}
 	if c.Follow != nil && c.Total > 0 {
-		if c.Total = s.Amount(c.Total); c.Total == 0 {
+		if c.Total = s.AmountOf(c.Total); c.Total == 0 {
 			c.Total = -1
 		}
 	}

@@ -25,7 +25,7 @@ func carried(cfg Config) (sent []asked, ids []int64, t0, t1 int64) {
 	w := &noting{fixedWorld: fixedWorld{took: 70e6}}
 	c := NewCore(cfg)
 	Run(context.Background(), c, w)
-	t0, t1 = c.Window()
+	t0, t1 = c.MeasuredWindow()
 	for _, a := range w.starts {
 		if a.Due < t1 { // what comes later goes on only while others end
 			sent = append(sent, asked{a.Item, a.Due, a.Due >= t0})

@@ -68,7 +68,7 @@ func TestWindowWaitsForUsers(t *testing.T) {
 	core := NewCore(cfg)
 	w := &fixedWorld{took: 4e6}
 	Run(context.Background(), core, w)
-	t0, t1 := core.Window()
+	t0, t1 := core.MeasuredWindow()
 	last := w.due[63]
 	if t0 < last+settling*4e6 || t1 != t0+cfg.Window {
 		t.Errorf("the last user began at %d, the window is [%d, %d)", last, t0, t1)
@@ -77,13 +77,13 @@ func TestWindowWaitsForUsers(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	Run(ctx, core, &fixedWorld{took: 4e6})
-	if t0, t1 := core.Window(); t0 != cfg.Warmup || t1 != cfg.Warmup {
+	if t0, t1 := core.MeasuredWindow(); t0 != cfg.Warmup || t1 != cfg.Warmup {
 		t.Errorf("stopped at once, the window is [%d, %d)", t0, t1)
 	}
 	cfg.Begun = 3e6
 	core = NewCore(cfg)
 	Run(context.Background(), core, &fixedWorld{took: 400e6})
-	if t0, _ := core.Window(); t0 > 2*cfg.Begun {
+	if t0, _ := core.MeasuredWindow(); t0 > 2*cfg.Begun {
 		t.Errorf("users begin by %d, the window at %d", cfg.Begun, t0)
 	}
 }

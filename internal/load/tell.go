@@ -71,7 +71,7 @@ func (t *telling) reportAt(at int64) {
 			values[telemetry.AcceptedTokens] = float64(s.AcceptedTokens)
 		}
 	}
-	for _, d := range telemetry.Vocabulary() {
+	for _, d := range telemetry.AllSignals() {
 		if x, ok := values[d.Signal]; ok {
 			t.tell(at, d.Signal, x)
 		}

@@ -39,7 +39,7 @@ type VirtualConfig struct {
 	Count    func(text []byte) int
 	Overhead int
 	// Content returns the content of an item whose prompt has the given number of tokens. If nil,
-	// the item's segments say it, see [Content].
+	// the item's segments say it, see [PromptContent].
 	Content func(item int64, r *workload.Request, prompt int) twin.Content
 	// Thaw says when what the server does at a time can happen: then, or at
 	// the end of a freeze. nil: always then.
@@ -61,7 +61,7 @@ type VirtualConfig struct {
 // NewVirtual gives a world at time 0.
 func NewVirtual(cfg VirtualConfig) *Virtual {
 	if cfg.Content == nil {
-		cfg.Content = func(_ int64, r *workload.Request, prompt int) twin.Content { return Content(r, prompt) }
+		cfg.Content = func(_ int64, r *workload.Request, prompt int) twin.Content { return PromptContent(r, prompt) }
 	}
 	v := &Virtual{cfg: cfg, failed: map[int64]*record.Row{}, running: make(ring, 64), history: newHistory(cfg.Source)}
 	if cfg.Tell != nil && cfg.Every > 0 {
@@ -93,7 +93,7 @@ func (v *Virtual) Now() int64 { return v.now }
 func (v *Virtual) Do(a Action) {
 	switch a.Kind {
 	case Start:
-		v.start(a, v.row(a))
+		v.startRequest(a, v.newRow(a))
 	case Again, Settle:
 		r := v.failed[a.ID]
 		if r == nil { // it was cancelled meanwhile
@@ -106,20 +106,20 @@ func (v *Virtual) Do(a Action) {
 		}
 		r.NextAttempt(a.Eligible - r.Done)
 		r.Ready, r.Sent, r.Reused = a.Eligible, v.now, true
-		v.start(a, r)
+		v.startRequest(a, r)
 	case Cancel:
 		if r := v.failed[a.ID]; r != nil {
 			delete(v.failed, a.ID)
 			giveUp(r, v.now, a.Class)
-			v.end(r)
+			v.recordEnd(r)
 		} else if j := v.running.find(a.ID); j != nil {
 			v.abort(j)
 			r := j.row
 			r.Outcome, r.Error = record.Cut, a.Class
-			v.end(r)
+			v.recordEnd(r)
 		}
 	case Drop:
-		r := v.row(a)
+		r := v.newRow(a)
 		r.Eligible, r.Ready, r.Sent = record.Unset, record.Unset, record.Unset
 		r.Outcome, r.Error, r.Done = record.Unsent, a.Class, v.now
 		if v.history != nil {
@@ -133,7 +133,7 @@ func (v *Virtual) Do(a Action) {
 	}
 }
 
-func (v *Virtual) row(a Action) *record.Row {
+func (v *Virtual) newRow(a Action) *record.Row {
 	r := record.BlankRow()
 	r.ID, r.Point, r.Stream, r.Reused = a.ID, v.cfg.Point, true, true
 	r.Due, r.Eligible, r.Ready, r.Sent = a.Due, a.Eligible, a.Eligible, v.now
@@ -153,14 +153,14 @@ func setRequestPlace(r *record.Row, req *workload.Request) {
 	r.InputPlanned, r.OutputPlanned = int32(req.Input), int32(req.Output)
 }
 
-func (v *Virtual) start(a Action, r *record.Row) {
+func (v *Virtual) startRequest(a Action, r *record.Row) {
 	req, err := v.cfg.Source.At(a.Item)
 	if err != nil {
 		r.Outcome, r.Error, r.Detail = record.Failed, record.ErrBug, err.Error()
-		v.end(r)
+		v.recordEnd(r)
 		return
 	}
-	v.history.fill(&req, a.Session, false)
+	v.history.fillRequest(&req, a.Session, false)
 	setRequestPlace(r, &req)
 	if v.refuseFaulty(r) {
 		return
@@ -187,13 +187,13 @@ func (v *Virtual) start(a Action, r *record.Row) {
 			r.Outcome, r.Error, r.Status = record.Failed, record.ErrContextLength, 400
 			r.Detail = fmt.Sprintf("%d prompt tokens and %d of answer, the model takes %d", prompt, output, most)
 			r.Headers = v.now
-			v.end(r)
+			v.recordEnd(r)
 			return
 		}
 	}
 	if d, ok := v.cfg.Engine.(twin.Deserted); ok && !d.Serves(v.thawTime(v.now)) {
 		r.Outcome, r.Status, r.Headers, r.Error = record.Failed, http.StatusServiceUnavailable, v.now, record.ServerError(http.StatusServiceUnavailable)
-		v.end(r)
+		v.recordEnd(r)
 		return
 	}
 	n := max(v.cfg.Choices, 1)
@@ -238,7 +238,7 @@ func (v *Virtual) refuseFaulty(r *record.Row) bool {
 	if after > 0 {
 		r.RetryAfter = int32(after / int64(time.Second))
 	}
-	v.end(r)
+	v.recordEnd(r)
 	return true
 }
 
@@ -302,8 +302,8 @@ func (r ring) remove(id int64) {
 	}
 }
 
-// end records a request that has ended and makes its event.
-func (v *Virtual) end(r *record.Row) {
+// recordEnd records a request that has ended and makes its event.
+func (v *Virtual) recordEnd(r *record.Row) {
 	r.Done = v.now
 	if v.told != nil && v.running.find(r.ID) != nil {
 		v.told.running -= int(v.running.find(r.ID).left)
@@ -349,7 +349,7 @@ func (v *Virtual) Wait(ctx context.Context, until int64) []Event {
 			break
 		}
 		if !step.Idle {
-			v.emit(step.Out)
+			v.recordEmissions(step.Out)
 		}
 		quiet = step.Next
 	}
@@ -358,8 +358,8 @@ func (v *Virtual) Wait(ctx context.Context, until int64) []Event {
 	return events
 }
 
-// emit records what the step gave.
-func (v *Virtual) emit(out []twin.Emission) {
+// recordEmissions records what the step gave.
+func (v *Virtual) recordEmissions(out []twin.Emission) {
 	for i := range out {
 		e := &out[i]
 		choice := e.ID / nextChoice
@@ -377,7 +377,7 @@ func (v *Virtual) emit(out []twin.Emission) {
 		if e.Finish == twin.Lost {
 			v.abort(j)
 			r.Outcome, r.Error = record.Failed, record.ErrClosed
-			v.end(r)
+			v.recordEnd(r)
 			continue
 		}
 		if v.told != nil {
@@ -410,8 +410,8 @@ func (v *Virtual) emit(out []twin.Emission) {
 			}
 		} else {
 			r.PromptTokens, r.CompletionTokens = j.prompt, j.tokens
-			v.history.note(j.session, j.item, r, nil)
-			v.end(r)
+			v.history.noteAnswer(j.session, j.item, r, nil)
+			v.recordEnd(r)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func NewWall(ctx context.Context, cfg WallConfig) *Wall {
 // renderAhead prepares requests in order, as far ahead as made has room.
 func (w *Wall) renderAhead() {
 	for item := w.cfg.Share.firstItem(0); ; item = w.cfg.Share.firstItem(item + 1) {
-		f := w.build(item, record.Unset)
+		f := w.buildFlight(item, record.Unset)
 		select {
 		case w.made <- f:
 		case <-w.ctx.Done():
@@ -112,9 +112,9 @@ func (w *Wall) renderAhead() {
 	}
 }
 
-// build renders an item of the source, all but its id and its stamps; session is whose
+// buildFlight renders an item of the source, all but its id and its stamps; session is whose
 // answers it may repeat.
-func (w *Wall) build(item, session int64) *flight {
+func (w *Wall) buildFlight(item, session int64) *flight {
 	f := w.newFlight()
 	body, _ := w.bodies.Get().(*[]byte)
 	if body == nil {
@@ -126,7 +126,7 @@ func (w *Wall) build(item, session int64) *flight {
 	if err != nil {
 		req = workload.Request{Session: workload.Unknown, Input: workload.Unknown, Output: workload.Unknown}
 	} else {
-		w.history.fill(&req, session, true)
+		w.history.fillRequest(&req, session, true)
 		*body, err = w.cfg.API.Body(*body, &req, w.cfg.Options)
 	}
 	f.err = err
@@ -243,7 +243,7 @@ func (w *Wall) Now() int64 { return clock.Now() - w.origin }
 func (w *Wall) Do(a Action) {
 	switch a.Kind {
 	case Start:
-		w.start(a)
+		w.startRequest(a)
 	case Cancel:
 		w.mu.Lock()
 		f := w.flights[a.ID]
@@ -270,14 +270,14 @@ func (w *Wall) Do(a Action) {
 	case Again:
 		if f := w.takeReleased(a.ID); f != nil {
 			f.x.PrepareRetry(a.Eligible - f.x.Row.Done)
-			w.launch(f, a.Eligible)
+			w.launchAttempt(f, a.Eligible)
 		}
 	case Settle:
 		if f := w.takeReleased(a.ID); f != nil {
 			w.settleAttempt(f)
 		}
 	case Prepare:
-		w.prepare(a)
+		w.prepareFlight(a)
 	case Forget:
 		w.history.forget(a.Session)
 	case Drop:
@@ -289,11 +289,11 @@ func (w *Wall) Do(a Action) {
 	}
 }
 
-// prepare renders an item that does not come by itself, while its user thinks.
-func (w *Wall) prepare(a Action) {
+// prepareFlight renders an item that does not come by itself, while its user thinks.
+func (w *Wall) prepareFlight(a Action) {
 	done := make(chan *flight, 1)
 	w.follow[a.Item] = done
-	w.own.Go(func() { done <- w.build(a.Item, a.Session) })
+	w.own.Go(func() { done <- w.buildFlight(a.Item, a.Session) })
 }
 
 // takePrepared gives the request that an action is about. Core asks for every item
@@ -310,8 +310,8 @@ func (w *Wall) takePrepared(a Action) *flight {
 	return f
 }
 
-// start sends a request on an idle connection, or opens one for it.
-func (w *Wall) start(a Action) {
+// startRequest sends a request on an idle connection, or opens one for it.
+func (w *Wall) startRequest(a Action) {
 	f := w.takePrepared(a)
 	f.x.Origin = w.origin
 	r := &f.x.Row
@@ -319,10 +319,10 @@ func (w *Wall) start(a Action) {
 	if f.err != nil {
 		f.x.Refuse(clock.Now(), f.err)
 		r.Error = record.ErrBug // the request's fault, not the server's
-		w.finish(f)
+		w.finishAttempt(f)
 		return
 	}
-	w.launch(f, a.Eligible)
+	w.launchAttempt(f, a.Eligible)
 }
 
 // takeReleased gives a request whose attempt failed and that waited for what is decided of it;
@@ -338,12 +338,12 @@ func (w *Wall) takeReleased(id int64) *flight {
 	return f
 }
 
-// launch sends an attempt that was to be sent at a time.
-func (w *Wall) launch(f *flight, eligible int64) {
+// launchAttempt sends an attempt that was to be sent at a time.
+func (w *Wall) launchAttempt(f *flight, eligible int64) {
 	f.eligible, f.x.Row.Ready = eligible, eligible
 	w.mu.Lock()
 	w.flights[f.id] = f
-	c := w.pop()
+	c := w.takeConnection()
 	more := c != nil && len(w.idle)+w.opening < w.cfg.Spare
 	if more {
 		w.opening++
@@ -367,9 +367,9 @@ func (w *Wall) launch(f *flight, eligible int64) {
 	}
 }
 
-// pop takes the connection used last: it is the least likely to be closed by
+// takeConnection takes the connection used last: it is the least likely to be closed by
 // an idle timeout.
-func (w *Wall) pop() *wire.Conn {
+func (w *Wall) takeConnection() *wire.Conn {
 	for n := len(w.idle); n > 0; n = len(w.idle) {
 		c := w.idle[n-1]
 		w.idle = w.idle[:n-1]
@@ -394,7 +394,7 @@ func (w *Wall) connect(f *flight) {
 	c, err := w.cfg.Dialer.Connect(ctx)
 	if err != nil {
 		f.x.Refuse(clock.Now(), err)
-		w.finish(f)
+		w.finishAttempt(f)
 		return
 	}
 	c.StartReading(w.ended) // before others can find it: it is not to be aborted meanwhile
@@ -439,11 +439,11 @@ func (w *Wall) ended(c *wire.Conn, x *wire.Exchange, reusable bool) {
 		w.idle = append(w.idle, c)
 	}
 	w.mu.Unlock()
-	w.finish(f)
+	w.finishAttempt(f)
 }
 
-// finish ends an attempt: the request with it, unless it may be sent again.
-func (w *Wall) finish(f *flight) {
+// finishAttempt ends an attempt: the request with it, unless it may be sent again.
+func (w *Wall) finishAttempt(f *flight) {
 	if w.cfg.Retry && f.err == nil {
 		after, hint := f.x.RetryHints()
 		if w.mu.Lock(); f.class == "" && isRetriable(&f.x.Row, hint) {
@@ -502,7 +502,7 @@ func (w *Wall) record(f *flight) {
 			w.cfg.Sink.Chunk(c)
 		}
 	}
-	w.history.note(f.session, f.item, &f.x.Row, f.x.Text())
+	w.history.noteAnswer(f.session, f.item, &f.x.Row, f.x.Text())
 	room := f.x.RateLimitRoom()
 	f.x.Release()
 	w.cfg.Sink.Done(&f.x.Row)

@@ -323,7 +323,7 @@ func TestWallInterrupted(t *testing.T) {
 	if cut > 5 || cut < 1 || unsent < 3 {
 		t.Errorf("%d cut, %d unsent of %d", cut, unsent, len(s.rows))
 	}
-	if _, t1 := c.Window(); t1 > 5000*millisecond {
+	if _, t1 := c.MeasuredWindow(); t1 > 5000*millisecond {
 		t.Errorf("the window ends at %d", t1)
 	}
 	settle(t, before+6)

@@ -139,7 +139,7 @@ type times5 struct {
 
 func saw(d *diary, c *Core, s *shelf) seen {
 	out := seen{Acts: d.acts, When: d.when, Rows: map[int64]times5{}}
-	out.T0, out.T1 = c.Window()
+	out.T0, out.T1 = c.MeasuredWindow()
 	for id, r := range s.rows {
 		f := times5{Due: r.Due, Eligible: r.Eligible, TTFT: -1, E2E: -1, Done: r.Done, Outcome: r.Outcome, Error: r.Error, Finish: r.Finish, Output: r.CompletionTokens,
 			Earlier: r.Earlier, EarlierErrors: r.EarlierErrors, Backoff: r.Backoff}
@@ -167,7 +167,7 @@ func virtually(cfg Config, engine twin.FixedConfig, src workload.Source) seen {
 	if cfg.Retry != nil {
 		world.Retry = true
 		world.Refuse = func(n, at int64) (int, int64) {
-			status, after := failing.Refusal(0, n, time.Duration(at))
+			status, after := failing.RefusalStatus(0, n, time.Duration(at))
 			return status, int64(after)
 		}
 	}

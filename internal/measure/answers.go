@@ -53,8 +53,8 @@ const greedyKind = "greedy"
 // load.
 const telling = 0.5
 
-// add takes in a question that was due in the window.
-func (q *questions) add(r *record.Row) {
+// addQuestion takes in a question that was due in the window.
+func (q *questions) addQuestion(r *record.Row) {
 	kind, _, _ := strings.Cut(r.Question, "/")
 	k := q.kinds[kind]
 	if k == nil {
@@ -162,15 +162,15 @@ func (q *questions) result() *result.Answers {
 		out.Differ = &greedy
 	}
 	if q.prompt > 0 {
-		out.CachedShare = share(q.cached, q.prompt)
+		out.CachedShare = shareOf(q.cached, q.prompt)
 	}
-	out.Finding = finding(out)
+	out.Finding = answersFinding(out)
 	return out
 }
 
-// violations are those of a limit on wrong answers, in equal blocks of the answers that it is
+// countViolations are those of a limit on wrong answers, in equal blocks of the answers that it is
 // about.
-func (q *questions) violations(v *Violations, claim, blocks int) {
+func (q *questions) countViolations(v *Violations, claim, blocks int) {
 	list := q.ofLoad()
 	n := len(list)
 	v.Due[claim], v.Of[claim], v.Blocks[claim] = n, 0, make([]int, min(blocks, n))
@@ -255,7 +255,7 @@ func setShares(a *result.Answered) {
 			return nil, nil
 		}
 		v := stat.ClopperPearson(wrong, n, 1, level)
-		return share(int64(wrong), int64(n)), &[2]float64{v.Lo, v.Hi}
+		return shareOf(int64(wrong), int64(n)), &[2]float64{v.Lo, v.Hi}
 	}
 	a.Share, a.CI95 = of(a.Wrong, a.Answered)
 	a.AloneShare, a.AloneCI95 = of(a.AloneWrong, a.AloneAnswered)
@@ -289,8 +289,8 @@ func tellsDamage(greedy, known *result.Answered) bool {
 	return ok && greedy.CI95 != nil && greedy.CI95[0] > share
 }
 
-// finding returns what the answers of a load say of the server.
-func finding(a *result.Answers) result.AnswersFinding {
+// answersFinding returns what the answers of a load say of the server.
+func answersFinding(a *result.Answers) result.AnswersFinding {
 	more := func(x *result.Answered) bool { return x != nil && x.Chance != nil && *x.Chance < result.BeyondChance }
 	tells := a.Wrong != nil && a.Wrong.Answered > 0 && a.Wrong.AloneAnswered > 0
 	switch {

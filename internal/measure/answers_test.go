@@ -85,7 +85,7 @@ func TestLimitOnWrongAnswers(t *testing.T) {
 		}
 		f.Add(record.Frame{Rows: []record.Row{r}})
 	}
-	v := f.Violations(claims, 5)
+	v := f.CountViolations(claims, 5)
 	for i, c := range claims {
 		due, of, blocks := 75, 0, []int{0, 0, 0, 0, 0}
 		if c.OnAnswers() {
@@ -146,7 +146,7 @@ func TestVarianceIsToldFromDamage(t *testing.T) {
 		{0, 0, result.AnswersSame},
 	} {
 		a := &result.Answers{Wrong: answered(200, c.known, 96), Differ: answered(200, c.differ, 96)}
-		if got := finding(a); got != c.want {
+		if got := answersFinding(a); got != c.want {
 			share, _ := a.Wrong.ToldFrom()
 			t.Errorf("%d known ones wrong, %d differ (told from %.3f, at least %.3f): %s, want %s", c.known, c.differ, share, a.Differ.CI95[0], got, c.want)
 		}

@@ -47,7 +47,7 @@ func TestBoundsByHand(t *testing.T) {
 	}
 	// The largest of two gaps around an uncertain event.
 	f := streamOf([2]int64{10, 10}, [2]int64{20, 12}, [2]int64{40, 40})
-	c := f.part(f.groups.list, nil)
+	c := f.buildPart(f.groups.list, nil)
 	l := newLadder(c.sets, newGapView(c.sets, false, unknown, nil), nil)
 	if lo, hi := l.boundsAt(.999, 0); lo != 20e6 || hi != 28e6 {
 		t.Errorf("largest gap between %v and %v", lo, hi)

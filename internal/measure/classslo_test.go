@@ -71,7 +71,7 @@ func TestViolationsOfClasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := fold(s, ofClasses(300, 20)...).Violations(claims, 10)
+	v := fold(s, ofClasses(300, 20)...).CountViolations(claims, 10)
 	if v.N != 300 || v.Any != 120 {
 		t.Errorf("%+v", v)
 	}
@@ -83,7 +83,7 @@ func TestViolationsOfClasses(t *testing.T) {
 			t.Errorf("%s: %+v", claims[i].Spec, v)
 		}
 	}
-	if none := fold(s, ofClasses(2, 0)...).Violations([]slo.Claim{claims[2]}, 10); none.Due[0] != 0 || len(none.Blocks[0]) != 0 {
+	if none := fold(s, ofClasses(2, 0)...).CountViolations([]slo.Claim{claims[2]}, 10); none.Due[0] != 0 || len(none.Blocks[0]) != 0 {
 		t.Errorf("%+v", none)
 	}
 }

@@ -133,9 +133,9 @@ func (c *part) answeredWhole() bool { return !c.tally.streamed && c.tally.wellCo
 func (t *requestTally) dueCount() int64  { return t.n }
 func (t *requestTally) wellCount() int64 { return t.outcomes[record.OK] }
 
-// part is the requests and gaps of some groups, which are taken in the order of
+// buildPart is the requests and gaps of some groups, which are taken in the order of
 // their names: sums of floats may depend on it.
-func (f *Fold) part(list []*group, scratch *spill.Store) *part {
+func (f *Fold) buildPart(list []*group, scratch *spill.Store) *part {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(a.key.name, b.key.name), cmp.Compare(a.key.bucket, b.key.bucket))
@@ -206,7 +206,7 @@ const requestNumbers = 24 + ownNumbers
 
 func appendRequest(to []byte, q *Request) []byte {
 	flags := int64(q.outcome)
-	for i, is := range q.flags() {
+	for i, is := range q.flagPointers() {
 		if *is {
 			flags |= 256 << i
 		}
@@ -256,7 +256,7 @@ func decodeRequest(from []byte, q *Request) int {
 	q.chunks, q.group = int32(x[11]+x[18]), int32(x[19])
 	q.outcome, q.again = record.Outcome(x[20]), x[21]
 	q.choices, q.spans = int32(x[22]+1), x[23]
-	for i, is := range q.flags() {
+	for i, is := range q.flagPointers() {
 		*is = x[20]&(256<<i) != 0
 	}
 	last := int64(0)
@@ -267,7 +267,7 @@ func decodeRequest(from []byte, q *Request) int {
 	return at
 }
 
-// flags returns pointers to the properties that a request has or lacks.
-func (q *Request) flags() [6]*bool {
+// flagPointers returns pointers to the properties that a request has or lacks.
+func (q *Request) flagPointers() [6]*bool {
 	return [...]*bool{&q.stream, &q.between, &q.unreachable, &q.hidden, &q.marker, &q.interrupted}
 }

@@ -49,13 +49,13 @@ func (c *common) countRow(r *record.Row, s *Stream, window *judge.Conditions) {
 // isComplete reports whether a --tokenizer counted every answer: of a part it would be no rate.
 func (c *common) isComplete() bool { return c.counted > 0 && c.uncounted == 0 }
 
-// rate is the tokens a second of a window of so many seconds.
-func (c *common) rate(seconds float64) (float64, bool) {
+// tokensPerSecond is the tokens a second of a window of so many seconds.
+func (c *common) tokensPerSecond(seconds float64) (float64, bool) {
 	return float64(c.tokens) / 1e6 / seconds, c.isComplete()
 }
 
-// speed returns the tokens per second of one answer after its first event.
-func (c *common) speed() (float64, bool) {
+// answerSpeed returns the tokens per second of one answer after its first event.
+func (c *common) answerSpeed() (float64, bool) {
 	if !c.isComplete() || c.took == 0 {
 		return 0, false
 	}

@@ -5,9 +5,9 @@ import (
 	"pitot/internal/data/result"
 )
 
-// cost returns the cost of serving at this load. Energy gives what owned GPUs draw, as far as it
+// servingCost returns the cost of serving at this load. Energy gives what owned GPUs draw, as far as it
 // was measured.
-func (f *Fold) cost(p *result.Point) *result.Cost {
+func (f *Fold) servingCost(p *result.Point) *result.Cost {
 	rates := cost.Rates{Requests: p.Throughput.RequestsPerS, Input: p.Throughput.InputTokensPerS, Output: p.Throughput.OutputTokensPerS}
 	if share, ok := p.Window["cached_share"]; ok && rates.Input != nil {
 		cached := share * *rates.Input
@@ -29,7 +29,7 @@ func (f *Fold) cost(p *result.Point) *result.Cost {
 		c.USDPerMCommon = &usd
 	}
 	if o := price.GPU.Owned; o.KWh > 0 {
-		c.Electricity = &result.Electricity{USDPerGPUHour: o.Electricity(watts) * (1 - price.Discount), WattsPerGPU: o.Watts, Measured: watts != nil}
+		c.Electricity = &result.Electricity{USDPerGPUHour: o.ElectricityPerHour(watts) * (1 - price.Discount), WattsPerGPU: o.Watts, Measured: watts != nil}
 		if watts != nil {
 			c.Electricity.WattsPerGPU = *watts
 		}
@@ -39,7 +39,7 @@ func (f *Fold) cost(p *result.Point) *result.Cost {
 		if usd == nil || !known {
 			return
 		}
-		if ends, ok := price.Interval(*usd, *rate, ci); ok {
+		if ends, ok := price.IntervalFromRate(*usd, *rate, ci); ok {
 			if c.CI95 == nil {
 				c.CI95 = map[string][2]float64{}
 			}

@@ -118,10 +118,10 @@ func Definitions() []Definition {
 		return float64(f.flow.texts) / f.conditions.Seconds(), true
 	}}
 	of[metric.CommonRate] = Definition{Window: func(f *Fold, _ *result.Point) (float64, bool) {
-		return f.flow.common.rate(f.conditions.Seconds())
+		return f.flow.common.tokensPerSecond(f.conditions.Seconds())
 	}}
 	of[metric.CommonSpeed] = Definition{Window: func(f *Fold, _ *result.Point) (float64, bool) {
-		return f.flow.common.speed()
+		return f.flow.common.answerSpeed()
 	}}
 	of[metric.ExpectedCachedShare] = Definition{Window: func(_ *Fold, p *result.Point) (float64, bool) {
 		if p.PrefixCache == nil {
@@ -183,9 +183,9 @@ func (d *Definition) unitDivisor() float64 {
 // counts as longer than it was followed.
 func (d *Definition) countsUnended() bool { return !d.answered && !d.Client }
 
-// summary is the distribution over a part, or why there is none; of is the sample
+// summarizePart is the distribution over a part, or why there is none; of is the sample
 // of its requests.
-func (d *Definition) summary(c *part, of *sample) (*result.Summary, result.Reason) {
+func (d *Definition) summarizePart(c *part, of *sample) (*result.Summary, result.Reason) {
 	if d.Stream && c.answeredWhole() {
 		return nil, result.Reason{Code: result.NotStreaming}
 	}
@@ -197,7 +197,7 @@ func (d *Definition) summary(c *part, of *sample) (*result.Summary, result.Reaso
 	switch {
 	case d.Request == nil && c.tally.streamed:
 		if of, why = d.pooledSample(c); of != nil {
-			s = of.summary()
+			s = of.summarizeValues()
 			of.free()
 		}
 	case of != nil:

@@ -84,7 +84,7 @@ func TestAdditionalMetrics(t *testing.T) {
 		setup := window(1)
 		setup.Metrics = append(Definitions(), additional()...)
 		setup.Metrics = slices.DeleteFunc(setup.Metrics, func(d Definition) bool { return d.Name == metric.Stall }) // whose number is borrowed
-		objective, err := slo.Grammar{Metrics: NewFold(setup).catalogue()}.Parse("p60 second<21ms")
+		objective, err := slo.Grammar{Metrics: NewFold(setup).metricCatalogue()}.Parse("p60 second<21ms")
 		if err != nil {
 			t.Fatal(err)
 		}

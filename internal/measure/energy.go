@@ -18,9 +18,9 @@ const (
 	mostEnergyError = .2
 )
 
-// energy returns the energy that the GPUs drew over the window. It uses their own counter where
+// gpuEnergy returns the energy that the GPUs drew over the window. It uses their own counter where
 // they have one, else samples of their power. It returns nil where neither was reported.
-func (f *Fold) energy(p *result.Point) *result.Energy {
+func (f *Fold) gpuEnergy(p *result.Point) *result.Energy {
 	s := &f.server
 	e := energyCounted(s)
 	if e == nil {

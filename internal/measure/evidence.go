@@ -10,12 +10,12 @@ import (
 
 // What measure/judge is given of a point.
 
-// evidence returns the evidence that the checks of a point rest on.
-func (f *Fold) evidence(all *part, p *result.Point) *judge.Evidence {
+// gatherEvidence returns the evidence that the checks of a point rest on.
+func (f *Fold) gatherEvidence(all *part, p *result.Point) *judge.Evidence {
 	known, streams := all.countStreams()
 	e := &judge.Evidence{
 		Probe: f.probe, Queue: f.queue, Point: p, Cohort: all.times(), Until: f.end, Store: all.scratch,
-		Answers: all.answerTimes(), Streamed: all.tally.streamed, Headline: all.headline(), Values: all.outline.ttft.n, Lag: all.lag(),
+		Answers: all.answerTimes(), Streamed: all.tally.streamed, Headline: all.headlineMetric(), Values: all.outline.ttft.n, Lag: all.lagPercentiles(),
 		Asked: f.asked, Duplicates: f.duplicates,
 		Streams: streams.requests, Counted: known.requests, Expected: f.flow.expected, Seen: f.flow.observed, ByTokenizer: f.flow.byTokenizer,
 	}
@@ -29,9 +29,9 @@ func (f *Fold) evidence(all *part, p *result.Point) *judge.Evidence {
 	return e
 }
 
-// headline is the metric that a point is first judged by: TTFT, or E2E when
+// headlineMetric is the metric that a point is first judged by: TTFT, or E2E when
 // nothing is streamed.
-func (c *part) headline() metric.Name {
+func (c *part) headlineMetric() metric.Name {
 	if c.tally.streamed {
 		return metric.TTFT
 	}
@@ -60,12 +60,12 @@ func (c *part) answerTimes() (took judge.Answers) {
 	return took
 }
 
-// lag takes the percentiles of the headline with each request's lag and without
+// lagPercentiles takes the percentiles of the headline with each request's lag and without
 // it.
-func (c *part) lag() (out judge.Lag) {
-	headline := c.metricFunc(c.headline())
+func (c *part) lagPercentiles() (out judge.Lag) {
+	headline := c.metricFunc(c.headlineMetric())
 	lagOf := func(q *Request) (float64, State) { return q.clientInterval(q.ready, q.sent) }
-	samples := c.collect(question{unit: inMS, take: headline}, question{unit: inMS, take: lagOf}, question{unit: inMS, take: func(q *Request) (float64, State) {
+	samples := c.collectSamples(question{unit: inMS, take: headline}, question{unit: inMS, take: lagOf}, question{unit: inMS, take: func(q *Request) (float64, State) {
 		x, st := headline(q)
 		if lag, is := lagOf(q); is == Known && st == Known {
 			x -= lag
@@ -78,10 +78,10 @@ func (c *part) lag() (out judge.Lag) {
 			s.free()
 		}
 	}()
-	if lag.n() == 0 || with.n() == 0 {
+	if lag.sampleSize() == 0 || with.sampleSize() == 0 {
 		return out
 	}
-	out.Known, out.Most = true, lag.values.orderStatistic(lag.n())
+	out.Known, out.Most = true, lag.values.orderStatistic(lag.sampleSize())
 	out.P99, _ = lag.percentile(.99)
 	for _, of := range []string{"p50", "p99"} {
 		p, _ := metric.PercentileOf(of)

@@ -133,8 +133,8 @@ func NewFoldIn(store *spill.Store, s Setup) *Fold {
 	return f
 }
 
-// catalogue is the metrics that are measured.
-func (f *Fold) catalogue() (list metric.Catalogue) {
+// metricCatalogue is the metrics that are measured.
+func (f *Fold) metricCatalogue() (list metric.Catalogue) {
 	for i := range f.definitions {
 		list = append(list, f.definitions[i].Metric)
 	}
@@ -148,8 +148,8 @@ type Extent struct {
 	Ended            int64 // when the load did, nanoseconds since its begin; 0 where that is not known
 }
 
-// Extent says how much was taken in.
-func (f *Fold) Extent() Extent {
+// DataExtent says how much was taken in.
+func (f *Fold) DataExtent() Extent {
 	e := f.extent
 	e.Ended = f.setup.Ended
 	return e
@@ -164,11 +164,11 @@ func (f *Fold) Add(fr record.Frame) {
 		f.extent.Prompt += int64(max(fr.Rows[i].PromptTokens, fr.Rows[i].InputPlanned, 0))
 	}
 	for i := range fr.Samples {
-		f.probe.Sample(&fr.Samples[i])
+		f.probe.AddSample(&fr.Samples[i])
 		f.server.countSample(&fr.Samples[i])
 	}
 	for i := range fr.Marks {
-		f.probe.Mark(&fr.Marks[i])
+		f.probe.AddMark(&fr.Marks[i])
 	}
 	if w := int(fr.Worker); w < len(f.workers) {
 		f.workers[w].Add(fr)
@@ -177,7 +177,7 @@ func (f *Fold) Add(fr record.Frame) {
 
 // chunk takes in the next chunk of a request.
 func (f *Fold) chunk(s *Stream, c *record.Chunk) {
-	block, inside := f.conditions.Block(c.T)
+	block, inside := f.conditions.BlockAt(c.T)
 	if inside {
 		f.output.countEvent(block, c.Tokens)
 		f.arrivals.Add(c.T - f.setup.T0)
@@ -230,7 +230,7 @@ func (f *Fold) endRequest(r *record.Row, s *Stream) {
 	switch {
 	case !f.conditions.InWindow(r.Due):
 	case r.Question != "":
-		f.questions.add(r)
+		f.questions.addQuestion(r)
 	default:
 		f.addMember(r, s, visible)
 	}

@@ -160,7 +160,7 @@ func (g *gapSet) addStream(s *Stream, t trust, visible int64, marker bool) {
 			k++
 		}
 		if run == nil || run.tokens != k {
-			run = g.run(k, t)
+			run = g.findRun(k, t)
 		}
 		run.gaps.Add(n.ns)
 	}
@@ -173,7 +173,7 @@ func (g *gapSet) addStream(s *Stream, t trust, visible int64, marker bool) {
 	}
 }
 
-func (g *gapSet) run(tokens int32, t trust) *gapRun {
+func (g *gapSet) findRun(tokens int32, t trust) *gapRun {
 	for i := range g.runs {
 		if g.runs[i].tokens == tokens && g.runs[i].trust == t {
 			return &g.runs[i]

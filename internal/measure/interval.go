@@ -97,7 +97,7 @@ func (f *Fold) assessConfidence(all *part, stability stat.Stability, took judge.
 	c.ofTimeSessions = stat.CautionOfTime(window/took.Mean, all.outline.residenceVariation())
 	c.ofTime = max(c.ofTimeSessions, 1+cautionSessions*session/window)
 	c.memory = all.outline.course.MemoryLength()
-	if m := f.queue.Memory(f.end); m*leastMemories > 1 {
+	if m := f.queue.MemoryShare(f.end); m*leastMemories > 1 {
 		c.slow = f.conditions.TooSlow(1/m, leastMemories)
 	}
 	return c
@@ -172,13 +172,13 @@ func (s *sample) inBatches(of func(x float64) float64) *stat.Batches {
 func (s *sample) overdispersions() (phis map[string]phi, independent float64) {
 	phis = map[string]phi{}
 	if s.order == nil {
-		return phis, float64(s.n())
+		return phis, float64(s.sampleSize())
 	}
 	var names []string
 	var limits []float64
 	var of []*stat.Batches
 	for _, q := range quantiles() {
-		if few, _ := stat.SamplesNeeded(q.p); s.n() < few {
+		if few, _ := stat.SamplesNeeded(q.p); s.sampleSize() < few {
 			continue
 		}
 		if x, over := s.percentile(q.p); !over {
@@ -199,14 +199,14 @@ func (s *sample) overdispersions() (phis map[string]phi, independent float64) {
 		}
 	}
 	r := alike.Correlation()
-	if r < 2/math.Sqrt(float64(s.n())) { // what chance gives
+	if r < 2/math.Sqrt(float64(s.sampleSize())) { // what chance gives
 		r = 0
 	}
 	for i, b := range of {
 		own, ok := b.MergeTo(batches).Overdispersion()
 		phis[names[i]] = phi{own, ok, b}
 	}
-	return phis, float64(s.n()) * (1 - r) / (1 + r)
+	return phis, float64(s.sampleSize()) * (1 - r) / (1 + r)
 }
 
 // phi is an over-dispersion, if there is one.
@@ -222,7 +222,7 @@ func (s *sample) quantileInterval(out *result.Summary, q quantile, of phi) {
 	if of.ok && s.name != "" {
 		out.Phi[q.name] = of.own
 	}
-	n := s.n()
+	n := s.sampleSize()
 	_, full := stat.SamplesNeeded(q.p)
 	widest := 1.
 	if of.ok {

@@ -155,7 +155,7 @@ func (l *Latency) TTFA(v View, until int64) (float64, State) {
 // E2E is the time to the last token; of an answer that was not streamed, to
 // the end of its body.
 func (l *Latency) E2E(v View, until int64) (float64, State) {
-	return l.intervalSince(l.start(v), l.end(), until)
+	return l.intervalSince(l.startStamp(v), l.endStamp(), until)
 }
 
 // Generation is the time from the first token to the last.
@@ -164,9 +164,9 @@ func (l *Latency) Generation(until int64) (float64, State) {
 		return 0, Missing
 	}
 	if l.first < 0 {
-		return 0, l.state(false) // of a cut request: longer than nothing
+		return 0, l.stampState(false) // of a cut request: longer than nothing
 	}
-	return l.intervalSince(l.first, l.end(), until)
+	return l.intervalSince(l.first, l.endStamp(), until)
 }
 
 // TPOT is (last token − first token) / (n_s − n_first), nanoseconds a token.
@@ -187,16 +187,16 @@ func (l *Latency) TPOTn1(until int64) (float64, State) {
 // HasSeveralAnswers says that the request has several answers.
 func (l *Latency) HasSeveralAnswers() bool { return l.choices > 1 }
 
-// start is the stamp that a view counts from.
-func (l *Latency) start(v View) int64 {
+// startStamp is the stamp that a view counts from.
+func (l *Latency) startStamp(v View) int64 {
 	if v == Service {
 		return l.sent
 	}
 	return l.due
 }
 
-// end is when the answer was there, Unset if it did not end well.
-func (l *Latency) end() int64 {
+// endStamp is when the answer was there, Unset if it did not end well.
+func (l *Latency) endStamp() int64 {
 	switch {
 	case l.outcome != record.OK:
 		return record.Unset
@@ -206,8 +206,8 @@ func (l *Latency) end() int64 {
 	return l.done
 }
 
-// state is that of a latency whose end stamp is there or not.
-func (l *Latency) state(there bool) State {
+// stampState is that of a latency whose end stamp is there or not.
+func (l *Latency) stampState(there bool) State {
 	switch {
 	case l.outcome == record.OK && there:
 		return Known
@@ -231,7 +231,7 @@ func (l *Latency) followedTime(from, until int64) float64 {
 // intervalSince is an interval that ended, or how long its end was waited for. A cut
 // request that got as far has a definite value.
 func (l *Latency) intervalSince(from, to, until int64) (float64, State) {
-	st := l.state(to >= 0)
+	st := l.stampState(to >= 0)
 	switch {
 	case st == Excluded:
 		return 0, st
@@ -248,7 +248,7 @@ func (l *Latency) intervalSince(from, to, until int64) (float64, State) {
 // timeToToken is the time to a token of a stream, which even an answer that ended
 // well may never have brought.
 func (l *Latency) timeToToken(v View, to, until int64) (float64, State) {
-	from := l.start(v)
+	from := l.startStamp(v)
 	switch {
 	case !l.stream:
 		return 0, Missing

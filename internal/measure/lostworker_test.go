@@ -78,7 +78,7 @@ func TestLostWithWorker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := fold(s, frames...).Violations(claims, 10); v.N != ok+under || v.Of[0] != ok-good+under {
+	if v := fold(s, frames...).CountViolations(claims, 10); v.N != ok+under || v.Of[0] != ok-good+under {
 		t.Errorf("a search counts %d of %d, %d of %d are", v.Of[0], v.N, ok-good+under, ok+under)
 	}
 }

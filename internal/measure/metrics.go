@@ -36,12 +36,14 @@ type question struct {
 	of   *Definition // whose sample it is, nil for none
 }
 
-// collect makes a sample for each question about a part.
-func (c *part) collect(questions ...question) []*sample { return collect([]*part{c}, questions)[0] }
+// collectSamples makes a sample for each question about a part.
+func (c *part) collectSamples(questions ...question) []*sample {
+	return collectSamples([]*part{c}, questions)[0]
+}
 
-// collect makes a sample for each part and question, in one pass over the requests.
+// collectSamples makes a sample for each part and question, in one pass over the requests.
 // The first part is the whole cohort, and no request is in two others.
-func collect(parts []*part, questions []question) [][]*sample {
+func collectSamples(parts []*part, questions []question) [][]*sample {
 	all := parts[0]
 	samples := make([][]*sample, len(parts))
 	for i, c := range parts {
@@ -87,8 +89,8 @@ func onlySuccessful(take func(*Request) (float64, State)) func(*Request) (float6
 	}
 }
 
-// question asks for a metric's sample over a part.
-func (d *Definition) question(until int64) question {
+// newQuestion asks for a metric's sample over a part.
+func (d *Definition) newQuestion(until int64) question {
 	value := func(q *Request) (float64, State) { return d.Request(q, until) }
 	if d.answered {
 		value = onlySuccessful(value)
@@ -101,7 +103,7 @@ func (d *Definition) question(until int64) question {
 // no value only because merging hid it. Without a function the value itself is its
 // bound.
 func (d *Definition) edgeQuestions(until int64) []question {
-	take := d.question(until).take
+	take := d.newQuestion(until).take
 	edge := func(bound func(*Request) float64, unseen func(*Request) bool) question {
 		return question{d.unitDivisor(), func(q *Request) (float64, State) {
 			x, st := take(q)
@@ -162,9 +164,9 @@ func metricsOf(parts []*part) []result.Metrics {
 		if len(asked) == 0 {
 			return
 		}
-		for i, samples := range collect(parts, asked) {
+		for i, samples := range collectSamples(parts, asked) {
 			for k, s := range samples {
-				summary, why := asked[k].of.summary(parts[i], s)
+				summary, why := asked[k].of.summarizePart(parts[i], s)
 				setSummary(i, places[k], summary, why)
 				s.free()
 			}
@@ -175,12 +177,12 @@ func metricsOf(parts []*part) []result.Metrics {
 		d := &all.definitions[k]
 		if d.Request == nil || d.Stream && !all.tally.streamed {
 			for i, c := range parts {
-				s, why := d.summary(c, nil)
+				s, why := d.summarizePart(c, nil)
 				setSummary(i, k, s, why)
 			}
 			continue
 		}
-		if asked, places = append(asked, d.question(all.until)), append(places, k); len(asked) == together {
+		if asked, places = append(asked, d.newQuestion(all.until)), append(places, k); len(asked) == together {
 			answer()
 		}
 	}

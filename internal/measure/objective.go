@@ -84,9 +84,9 @@ func (j *judgement) countRequest(s slo.Spec, one *judged) {
 	}
 }
 
-// objective judges the part against the objective, nil if there is none, and
+// evaluateObjective judges the part against the objective, nil if there is none, and
 // says how many requests met it.
-func (c *part) objective(s slo.Spec) (*result.SLO, *judgement) {
+func (c *part) evaluateObjective(s slo.Spec) (*result.SLO, *judgement) {
 	if s.IsNone() {
 		return nil, nil
 	}
@@ -104,10 +104,10 @@ func (c *part) objective(s slo.Spec) (*result.SLO, *judgement) {
 			kept.countRequest(s, one)
 		}
 	}
-	out := c.judge(s, all, c.limitPercentiles(s))
+	out := c.judgeObjective(s, all, c.limitPercentiles(s))
 	if out.Met == no && stopped > 0 {
 		// Had all of them been good, would it still be missed?
-		if rest := c.judge(s, kept, nil); rest.Met != no {
+		if rest := c.judgeObjective(s, kept, nil); rest.Met != no {
 			out.Met, out.Deciding, out.Why = undecided, "", result.Reason{Code: c.stop, N: float64(stopped), Of: float64(due)}
 		}
 	}
@@ -128,7 +128,7 @@ func (f *Fold) ofClasses(s slo.Spec, out *result.SLO, scratch *spill.Store) map[
 		}
 	}
 	for _, class := range s.Classes {
-		own, _ := f.part(f.groups.groupsOf(class.Name), scratch).objective(class.Spec)
+		own, _ := f.buildPart(f.groups.groupsOf(class.Name), scratch).evaluateObjective(class.Spec)
 		if own.Met == yes && nobodys > 0 {
 			own.Met, own.Deciding, own.Why = undecided, "", result.Reason{Code: result.ClassUnknown, N: float64(nobodys)}
 		}
@@ -154,12 +154,12 @@ func (f *Fold) ofClasses(s slo.Spec, out *result.SLO, scratch *spill.Store) map[
 	return list
 }
 
-// judge says whether the objective is met by so many; values are those of its
+// judgeObjective says whether the objective is met by so many; values are those of its
 // limits' percentiles.
-func (c *part) judge(s slo.Spec, n *judgement, values []*float64) *result.SLO {
+func (c *part) judgeObjective(s slo.Spec, n *judgement, values []*float64) *result.SLO {
 	out := &result.SLO{Spec: s.String(), Limits: []result.Limit{}, Met: yes}
 	if n.due > 0 {
-		out.Attained = share(n.good, n.due)
+		out.Attained = shareOf(n.good, n.due)
 	}
 	shared, code := false, result.WithinJoint
 	for i, l := range s.Limits {
@@ -203,13 +203,13 @@ func (c *part) limitPercentiles(s slo.Spec) []*float64 {
 	}
 	for len(asked) > 0 {
 		n := min(len(asked), together)
-		for k, sample := range c.collect(asked[:n]...) {
+		for k, sample := range c.collectSamples(asked[:n]...) {
 			l := s.Limits[of[k]]
 			p := l.P()
 			if l.IsJoint() {
 				p = s.Share()
 			}
-			if few, _ := stat.SamplesNeeded(p); p < 1 && sample.n() >= few {
+			if few, _ := stat.SamplesNeeded(p); p < 1 && sample.sampleSize() >= few {
 				if x, over := sample.percentile(p); !over {
 					x /= inMS
 					values[of[k]] = &x
@@ -259,7 +259,7 @@ func applyLimit(out *result.SLO, met result.Met, limit string, why result.Reason
 	}
 }
 
-func share(n, of int64) *float64 {
+func shareOf(n, of int64) *float64 {
 	x := float64(n) / float64(of)
 	return &x
 }
@@ -269,7 +269,7 @@ func (c *part) judgeLimit(l slo.Limit, s slo.Spec, n *judgement, within int64) r
 	due := n.due
 	out := result.Limit{Spec: l.String(), Percentile: l.Percentile, Metric: l.Metric, Limit: float64(l.Max) / inMS}
 	if due > 0 {
-		out.Attained = share(within, due)
+		out.Attained = shareOf(within, due)
 	}
 	p := l.P()
 	switch {
@@ -282,7 +282,7 @@ func (c *part) judgeLimit(l slo.Limit, s slo.Spec, n *judgement, within int64) r
 		out.Limit = l.MaxPercent / 100
 		out.Met = JudgeBelow(due, bad, out.Limit)
 		if due > 0 {
-			out.Value = share(bad, due)
+			out.Value = shareOf(bad, due)
 		}
 		if out.Met == undecided {
 			few, _ := stat.SamplesNeeded(1 - out.Limit)
@@ -333,7 +333,7 @@ func (c *part) judgeGapLimit(l slo.Limit, out *result.Limit) {
 		out.Why = result.Reason{Code: result.TokensMerged}
 		return
 	}
-	n, p := s.n(), l.P()
+	n, p := s.sampleSize(), l.P()
 	if few, _ := stat.SamplesNeeded(p); n < few {
 		out.Why = result.Reason{Code: result.FewGapsForClaim, N: float64(n), Needed: float64(few)}
 		return

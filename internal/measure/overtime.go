@@ -122,7 +122,7 @@ func (f *Fold) overTime(all *part, p *result.Point) *result.OverTime {
 		o.Blocks = append(o.Blocks, b)
 	}
 	if changes {
-		o.Reactions = reactions(list, x.ChangesS, f.setup.T0, f.setup.T1)
+		o.Reactions = rateReactions(list, x.ChangesS, f.setup.T0, f.setup.T1)
 	}
 	return o
 }
@@ -229,8 +229,8 @@ const (
 	driftWithin = 0.1
 )
 
-// reactions are to jumps of the rate in the window, in seconds of it. The list is by due.
-func reactions(list []timed, changes []float64, t0, t1 int64) (out []result.Reaction) {
+// rateReactions are to jumps of the rate in the window, in seconds of it. The list is by due.
+func rateReactions(list []timed, changes []float64, t0, t1 int64) (out []result.Reaction) {
 	edges := []int64{t0}
 	for _, s := range changes {
 		if at := t0 + int64(s*1e9); at > t0 && at < t1 {

@@ -24,7 +24,7 @@ func TestReactions(t *testing.T) {
 		}
 		list = append(list, timed{due: int64(5e9 + at*1e9), ns: ms * 1e6 * (1 + .05*math.Sin(float64(i)))})
 	}
-	got := reactions(list, []float64{10, 20, 99}, 5e9, 35e9)
+	got := rateReactions(list, []float64{10, 20, 99}, 5e9, 35e9)
 	if len(got) != 2 {
 		t.Fatalf("%+v", got)
 	}
@@ -38,7 +38,7 @@ func TestReactions(t *testing.T) {
 	for i := range list { // a queue that grows has no level
 		list[i].ns = 1e6 * float64(1+i*i/1000)
 	}
-	if r := reactions(list, []float64{10}, 5e9, 35e9)[0]; r.SettledS != nil {
+	if r := rateReactions(list, []float64{10}, 5e9, 35e9)[0]; r.SettledS != nil {
 		t.Errorf("settled after %g s", *r.SettledS)
 	}
 }

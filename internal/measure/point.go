@@ -12,20 +12,20 @@ import (
 func (f *Fold) Point() result.Point {
 	scratch := f.store.NewScratch()
 	defer func() { f.broken = errors.Join(f.broken, scratch.Err(), scratch.Close()) }()
-	all := f.part(f.groups.list, scratch)
+	all := f.buildPart(f.groups.list, scratch)
 	all.makeOutline()
 	p := result.Point{
 		Stage: f.setup.Stage,
 		Load:  f.setup.Load,
 
 		PrefixCache: f.setup.PrefixCache(),
-		Seconds:     f.seconds(),
+		Seconds:     f.windowSeconds(),
 		Requests:    all.countOutcomes(),
-		Throughput:  f.throughput(all.tally.dueCount() + int64(f.questions.dueCount())),
+		Throughput:  f.windowThroughput(all.tally.dueCount() + int64(f.questions.dueCount())),
 		Answers:     f.questions.result(),
 	}
 	took := all.answerTimes()
-	p.Seconds.Residence = f.queue.Residence(took)
+	p.Seconds.Residence = f.queue.ResidenceTime(took)
 	f.queue.SetStability(&p, took, f.end)
 	p.OverTime = f.overTime(all, &p)
 	f.conf = f.assessConfidence(all, p.Stability, took, p.Seconds.Residence)
@@ -35,7 +35,7 @@ func (f *Fold) Point() result.Point {
 	classes := f.groups.shownClasses()
 	parts := []*part{all}
 	for i := range classes {
-		parts = append(parts, f.part(classes[i].groups, scratch))
+		parts = append(parts, f.buildPart(classes[i].groups, scratch))
 	}
 	metrics := metricsOf(parts)
 	p.Metrics = metrics[0]
@@ -51,7 +51,7 @@ func (f *Fold) Point() result.Point {
 		}
 		p.Requests.ErrorExamples[class] = e.detail
 	}
-	objective, good := all.objective(f.setup.SLO)
+	objective, good := all.evaluateObjective(f.setup.SLO)
 	var ofClasses map[string]*result.ClassSLO
 	if objective != nil {
 		ofClasses = f.ofClasses(f.setup.SLO, objective, scratch)
@@ -59,7 +59,7 @@ func (f *Fold) Point() result.Point {
 	all.setGoodInterval(objective, good)
 	p.SLO = objective
 	if objective != nil {
-		p.Goodput = f.goodput(good)
+		p.Goodput = f.goodputOf(good)
 		if p.Stage == result.StageCurve {
 			objective.Violations = f.inBlocks()
 		}
@@ -69,10 +69,10 @@ func (f *Fold) Point() result.Point {
 	if signals == nil {
 		signals = metric.FromSignals()
 	}
-	p.Server, p.ServerMissing = f.server.values(signals), f.setup.Missing
-	p.Energy = f.energy(&p)
-	p.Cost = f.cost(&p)
-	p.Outcome = outcome(judge.CountLost(p.Requests))
+	p.Server, p.ServerMissing = f.server.signalValues(signals), f.setup.Missing
+	p.Energy = f.gpuEnergy(&p)
+	p.Cost = f.servingCost(&p)
+	p.Outcome = serverOutcome(judge.CountLost(p.Requests))
 	for i, c := range classes {
 		if p.Classes == nil {
 			p.Classes = map[string]result.Class{}
@@ -82,9 +82,9 @@ func (f *Fold) Point() result.Point {
 	judge.WithholdUnsteady(&p, &f.conditions)
 	p.Standstills = f.arrivals.FindStandstills(&f.conditions, all.times())
 	f.untilReached(&p)
-	p.Checks = f.evidence(all, &p).Checks()
+	p.Checks = f.gatherEvidence(all, &p).ApplicableChecks()
 	f.judgeWorkers(&p)
-	p.Verdict = judge.Verdict(p.Checks)
+	p.Verdict = judge.VerdictOf(p.Checks)
 	return p
 }
 
@@ -96,7 +96,7 @@ func clone(m map[string]int) map[string]int {
 	return out
 }
 
-func (f *Fold) seconds() result.Seconds {
+func (f *Fold) windowSeconds() result.Seconds {
 	return result.Seconds{
 		Warmup: float64(f.setup.T0) / 1e9,
 		Window: f.conditions.Seconds(),
@@ -104,7 +104,7 @@ func (f *Fold) seconds() result.Seconds {
 	}
 }
 
-func (f *Fold) throughput(due int64) result.Throughput {
+func (f *Fold) windowThroughput(due int64) result.Throughput {
 	s, w := f.conditions.Seconds(), &f.flow
 	switch {
 	case s <= 0:
@@ -169,8 +169,8 @@ func (f *Fold) setWindowMetrics(p *result.Point) {
 	}
 }
 
-// goodput returns what the good requests of the cohort amount to, per second of the window.
-func (f *Fold) goodput(good *judgement) *result.Goodput {
+// goodputOf returns what the good requests of the cohort amount to, per second of the window.
+func (f *Fold) goodputOf(good *judgement) *result.Goodput {
 	s := f.conditions.Seconds()
 	if s < judge.Shortest {
 		return nil
@@ -184,8 +184,8 @@ func (f *Fold) goodput(good *judgement) *result.Goodput {
 	return g
 }
 
-// outcome is the server's side: what share of the requests it answered.
-func outcome(lost, of int) result.Outcome {
+// serverOutcome is the server's side: what share of the requests it answered.
+func serverOutcome(lost, of int) result.Outcome {
 	switch {
 	case of > 0 && 2*lost >= of:
 		return result.Failing

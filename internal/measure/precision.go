@@ -23,9 +23,9 @@ func (f *Fold) Precision(want slo.Precision) (percent float64, why result.Reason
 	}
 	scratch := f.store.NewScratch()
 	defer func() { f.broken = errors.Join(f.broken, scratch.Err(), scratch.Close()) }()
-	all := f.part(f.groups.list, scratch)
-	s := all.collect(question{unit: inMS, take: all.metricFunc(want.Metric)})[0]
-	n := s.n()
+	all := f.buildPart(f.groups.list, scratch)
+	s := all.collectSamples(question{unit: inMS, take: all.metricFunc(want.Metric)})[0]
+	n := s.sampleSize()
 	var lo, hi, middle float64
 	switch few, _ := stat.SamplesNeeded(want.Percentile / 100); {
 	case s.longer.Len() > 0:
@@ -71,7 +71,7 @@ func (f *Fold) untilReached(p *result.Point) {
 	if p.Until == nil {
 		return
 	}
-	want, err := slo.Grammar{Metrics: f.catalogue()}.ParsePrecision(p.Until.Spec)
+	want, err := slo.Grammar{Metrics: f.metricCatalogue()}.ParsePrecision(p.Until.Spec)
 	if err != nil { // what wrote it can be read
 		return
 	}

@@ -263,7 +263,7 @@ func TestManyBlocks(t *testing.T) {
 	for range 3 {
 		for range blockSize + 1234 {
 			ns := rng.Uint32() >> (rng.Uint32() % 20)
-			g.run(1, counted).gaps.Add(ns)
+			g.findRun(1, counted).gaps.Add(ns)
 			all = append(all, int64(ns))
 		}
 		slices.Sort(all)

@@ -119,7 +119,7 @@ func (s *Stream) longestGap(*record.Row) {
 
 // Stall is the longest gap between two arrivals of one choice.
 func (q *Request) Stall(until int64) (float64, State) {
-	st := q.state(q.own[stall] >= 0)
+	st := q.stampState(q.own[stall] >= 0)
 	if !q.stream {
 		return 0, Missing
 	}

@@ -95,14 +95,14 @@ var derived = map[metric.Name]func(told) (float64, bool){
 // meanTTFT is that of the requests that ended within the window, in milliseconds.
 func (o *ours) meanTTFT() float64 { return float64(o.ttft) / float64(o.ended) / 1e6 }
 
-// values are the metrics that follow from the samples, by their fields; nil without
+// signalValues are the metrics that follow from the samples, by their fields; nil without
 // any. Counters of a server that was restarted say nothing.
-func (s *server) values(signals []metric.Signal) map[string]float64 {
+func (s *server) signalValues(signals []metric.Signal) map[string]float64 {
 	var values map[string]float64
 	window := s.samples.WindowOf(s.t0, s.t1)
 	for i := range signals {
 		d := &signals[i]
-		x, ok := s.value(d, &window)
+		x, ok := s.signalValue(d, &window)
 		if d.Scale != 0 {
 			x *= d.Scale
 		}
@@ -117,15 +117,15 @@ func (s *server) values(signals []metric.Signal) map[string]float64 {
 	return values
 }
 
-// value is that of one signal, in its own unit.
-func (s *server) value(d *metric.Signal, w *telemetry.Window) (float64, bool) {
+// signalValue is that of one signal, in its own unit.
+func (s *server) signalValue(d *metric.Signal, w *telemetry.Window) (float64, bool) {
 	switch d.Combine {
 	case metric.Growth:
 		return w.Growth(d.From)
 	case metric.Ratio:
 		return w.Ratio(d.From, d.Per)
 	case metric.Total:
-		return s.total(d.From)
+		return s.counterGrowth(d.From)
 	case metric.Derived:
 		if of := derived[d.Name]; of != nil {
 			return of(told{w, s})
@@ -142,16 +142,16 @@ func (s *server) value(d *metric.Signal, w *telemetry.Window) (float64, bool) {
 	return g.Min, ok
 }
 
-// total returns the growth of a counter from before the load to after it.
-func (s *server) total(signal telemetry.Signal) (float64, bool) {
+// counterGrowth returns the growth of a counter from before the load to after it.
+func (s *server) counterGrowth(signal telemetry.Signal) (float64, bool) {
 	return s.samples.TotalGrowth(signal, s.ours.last)
 }
 
 // foreignShare is the share of the tokens that the server counted over the load that were
 // not this run's.
 func (s *server) foreignShare() (float64, bool) {
-	prompt, known := s.total(telemetry.PromptTokens)
-	output, also := s.total(telemetry.OutputTokens)
+	prompt, known := s.counterGrowth(telemetry.PromptTokens)
+	output, also := s.counterGrowth(telemetry.OutputTokens)
 	all := prompt + output
 	return max(0, all-float64(s.ours.tokens)) / all, known && also && all > 0 && !s.ours.uncounted
 }
@@ -162,7 +162,7 @@ func (f *Fold) servedRequests() *judge.Served {
 	if f.flow.generating == 0 { // of embeddings engines count each text, and some the query
 		return nil
 	}
-	n, known := f.server.total(telemetry.Requests)
+	n, known := f.server.counterGrowth(telemetry.Requests)
 	if !known {
 		return nil
 	}

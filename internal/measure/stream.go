@@ -92,7 +92,7 @@ func (s *Stream) addChunk(c *record.Chunk) {
 	if len(s.lanes) == 1 && s.lanes[0].choice == c.Choice {
 		l = &s.lanes[0]
 	} else {
-		l = s.lane(c.Choice)
+		l = s.laneOf(c.Choice)
 	}
 	if !l.begun || c.T != l.t {
 		s.endArrival(l)
@@ -117,7 +117,7 @@ func (s *Stream) addChunk(c *record.Chunk) {
 // fewLanes are found faster by looking at each than by their number.
 const fewLanes = 16
 
-func (s *Stream) lane(choice int32) *lane {
+func (s *Stream) laneOf(choice int32) *lane {
 	for i := range s.lanes[:min(len(s.lanes), fewLanes)] {
 		if s.lanes[i].choice == choice {
 			return &s.lanes[i]

@@ -110,7 +110,7 @@ func (s *sample) free() {
 // follow from the requests' own.
 func (s *sample) summaryOf(c *part) *result.Summary {
 	if s.open {
-		edges := c.collect(s.of.edgeQuestions(c.until)...)
+		edges := c.collectSamples(s.of.edgeQuestions(c.until)...)
 		s.bounds = func(p float64) (lo, hi float64) {
 			lo, _ = edges[0].percentile(p)
 			hi, _ = edges[1].percentile(p)
@@ -123,7 +123,7 @@ func (s *sample) summaryOf(c *part) *result.Summary {
 			}
 		}()
 	}
-	out := s.summary()
+	out := s.summarizeValues()
 	if out == nil {
 		return nil
 	}
@@ -151,7 +151,7 @@ func Summarize(xs []float64) *result.Summary {
 		values.Add(x)
 	}
 	s := sample{values: numbers{values}, longer: spill.NewNumbers(nil), unit: 1, conf: &confidence{why: fewBatch}}
-	return s.summary()
+	return s.summarizeValues()
 }
 
 // quantile is one of the percentiles that a summary holds.
@@ -168,11 +168,11 @@ func quantiles() [5]quantile {
 	return [...]quantile{{"p50", .5}, {"p90", .9}, {"p95", .95}, {"p99", .99}, {"p99_9", .999}}
 }
 
-func (s *sample) n() int64 { return s.values.size() + s.longer.Len() }
+func (s *sample) sampleSize() int64 { return s.values.size() + s.longer.Len() }
 
 // percentile is X(⌈np⌉). over means that it is only known to be above x.
 func (s *sample) percentile(p float64) (x float64, over bool) {
-	rank := stat.Rank(s.n(), p)
+	rank := stat.Rank(s.sampleSize(), p)
 	if rank <= s.values.size() {
 		return s.values.orderStatistic(rank), false
 	}
@@ -181,7 +181,7 @@ func (s *sample) percentile(p float64) (x float64, over bool) {
 
 // seek finds what a summary will ask for, in few passes.
 func (s *sample) seek() {
-	n, values := s.n(), s.values.size()
+	n, values := s.sampleSize(), s.values.size()
 	if values == 0 {
 		return
 	}
@@ -201,9 +201,9 @@ func (s *sample) seek() {
 	s.values.seek(ranks...)
 }
 
-// summary gives the distribution as it is published, nil without samples.
-func (s *sample) summary() *result.Summary {
-	n, values := s.n(), s.values.size()
+// summarizeValues gives the distribution as it is published, nil without samples.
+func (s *sample) summarizeValues() *result.Summary {
+	n, values := s.sampleSize(), s.values.size()
 	if n == 0 {
 		return nil
 	}
@@ -219,7 +219,7 @@ func (s *sample) summary() *result.Summary {
 	if values > 0 {
 		out.Min = scaled(s.values.orderStatistic(1))
 	}
-	s.mean(out, scaled)
+	s.setMean(out, scaled)
 	for _, q := range quantiles() {
 		few, full := stat.SamplesNeeded(q.p)
 		if n < few {
@@ -262,10 +262,10 @@ func (s *sample) summary() *result.Summary {
 	return out
 }
 
-// mean fills in what every sample has a part in: with one that was not
+// setMean fills in what every sample has a part in: with one that was not
 // followed to its end only lower bounds are left.
-func (s *sample) mean(out *result.Summary, scaled func(float64) *float64) {
-	n, values := s.n(), s.values.size()
+func (s *sample) setMean(out *result.Summary, scaled func(float64) *float64) {
+	n, values := s.sampleSize(), s.values.size()
 	var sum, squares, top float64
 	if values > 0 {
 		sum, squares = s.values.moments()

@@ -25,8 +25,8 @@ func PoolPercentiles(folds []*Fold, points []result.Point) map[string]result.Tog
 		}
 		var all *sample
 		for _, f := range folds {
-			c := f.part(f.groups.list, scratch)
-			ask := d.question(c.until)
+			c := f.buildPart(f.groups.list, scratch)
+			ask := d.newQuestion(c.until)
 			ask.of = nil
 			if all == nil {
 				all = newSample(c, &ask)
@@ -39,11 +39,11 @@ func PoolPercentiles(folds []*Fold, points []result.Point) map[string]result.Tog
 		all.seek()
 		for _, p := range metric.Percentiles() {
 			few, firm := stat.SamplesNeeded(p.P)
-			if p.Key != "p50" && p.Key != "p99" || all.n() < few {
+			if p.Key != "p50" && p.Key != "p99" || all.sampleSize() < few {
 				continue
 			}
 			if x, over := all.percentile(p.P); !over {
-				out[d.Key+"."+p.Key] = result.Together{Value: x / all.unit, N: all.n(), Few: all.n() < firm || fewSomewhere(d.Name, p.Key, points)}
+				out[d.Key+"."+p.Key] = result.Together{Value: x / all.unit, N: all.sampleSize(), Few: all.sampleSize() < firm || fewSomewhere(d.Name, p.Key, points)}
 			}
 		}
 		all.free()

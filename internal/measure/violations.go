@@ -22,9 +22,9 @@ type Violations struct {
 	Cluster float64
 }
 
-// Violations counts them; at most as many blocks as there are requests.
-func (f *Fold) Violations(claims []slo.Claim, blocks int) Violations {
-	all := f.part(f.groups.list, nil)
+// CountViolations counts them; at most as many blocks as there are requests.
+func (f *Fold) CountViolations(claims []slo.Claim, blocks int) Violations {
+	all := f.buildPart(f.groups.list, nil)
 	n := int(all.tally.dueCount())
 	v := Violations{N: n, Due: make([]int, len(claims)), Of: make([]int, len(claims)), Blocks: make([][]int, len(claims)), InAny: make([]int, min(blocks, n))}
 	for i, c := range claims {
@@ -38,7 +38,7 @@ func (f *Fold) Violations(claims []slo.Claim, blocks int) Violations {
 	v.Cluster = in.meanClusterSize()
 	for i, c := range claims {
 		if c.OnAnswers() {
-			f.questions.violations(&v, i, blocks)
+			f.questions.countViolations(&v, i, blocks)
 		}
 	}
 	one := &judged{part: all}
@@ -51,7 +51,7 @@ func (f *Fold) Violations(claims []slo.Claim, blocks int) Violations {
 			if !c.IsAbout(one) {
 				continue
 			}
-			if c.Violates(one) {
+			if c.ViolatedBy(one) {
 				v.Of[i]++
 				v.Blocks[i][in.block(q, of[i], v.Due[i], len(v.Blocks[i]))]++
 				any = true
@@ -135,7 +135,7 @@ func (f *Fold) inBlocks() (list []result.Violations) {
 	if err != nil {
 		return nil
 	}
-	v := f.Violations(claims, windowBlocks)
+	v := f.CountViolations(claims, windowBlocks)
 	for i, c := range claims {
 		one := result.Violations{Spec: c.Spec, Allowed: c.Share, Blocks: v.Blocks[i]}
 		if c.Class != "" || c.OnAnswers() {

@@ -66,7 +66,7 @@ func (f *Fold) judgeWorkers(p *result.Point) {
 				own.Checks[i] = judge.ClockSteps(of.ClockSteps + int(*c.Value))
 			}
 		}
-		of.Requests, of.Verdict = own.Requests.Due, judge.Verdict(own.Checks)
+		of.Requests, of.Verdict = own.Requests.Due, judge.VerdictOf(own.Checks)
 		if of.Lost != nil {
 			lost := *of.Lost
 			lost.Missed, of.Lost = own.Requests.LostWithWorker+own.Requests.Errors[record.ErrWorkerLost], &lost

@@ -143,7 +143,7 @@ func TestEmbedded(t *testing.T) {
 		{"sim:m@h100?max_num_seqs=64&max_model_len=500&faults=429:1%", "m@h100?max_num_seqs=64&max_model_len=500", map[string]string{"faults": "429:1%"}},
 	} {
 		engine, e, err := ParseSimulated(c.target)
-		if got := e.Settings(); err != nil || engine != c.engine || !maps.Equal(got, c.want) {
+		if got := e.ChangedSettings(); err != nil || engine != c.engine || !maps.Equal(got, c.want) {
 			t.Errorf("%s: %s %v %v", c.target, engine, got, err)
 		}
 	}

@@ -54,7 +54,7 @@ func Decode(v Verb, argv, environ []string) (p Plan, args []string, err error) {
 
 // DecodeWith is Decode of a verb that has parts of its own besides.
 func DecodeWith(v Verb, argv, environ []string, more ...any) (p Plan, args []string, err error) {
-	d := newDecoder(v, append(p.parts(), more...))
+	d := newDecoder(v, append(p.settingParts(), more...))
 	if args, err = d.decode(argv, environ); err != nil {
 		return p, nil, err
 	}
@@ -93,7 +93,7 @@ func DecodeParts(v Verb, argv, environ []string, parts ...any) (args []string, e
 // means one thing to a verb and another to the next, as duration, means what it does to that one.
 func ReadRecorded(path string) (Plan, error) {
 	var p Plan
-	d := newDecoder("", p.parts())
+	d := newDecoder("", p.settingParts())
 	by := RecordedBy(path)
 	for _, s := range Settings() {
 		if s.isIn(d.parts) && (d.known[s.Name] == nil || s.AppliesTo(by)) { // those of verbs that measure come first

@@ -397,7 +397,7 @@ func FuzzDecode(f *testing.F) {
 			_ = RedactArgs(argv)
 		}
 		var of Plan
-		d := newDecoder(VerbRun, of.parts())
+		d := newDecoder(VerbRun, of.settingParts())
 		var u *say.Error
 		if _, err := d.readYAML("f", []byte(file)); err == nil {
 			_ = of.Check(VerbRun)
@@ -422,7 +422,7 @@ func TestClashWithValue(t *testing.T) {
 	if err != nil || p.Arrival != "constant" || p.MaxInFlight != 9 {
 		t.Errorf("%+v, %v", p.Load, err)
 	}
-	d := newDecoder(VerbRun, p.parts())
+	d := newDecoder(VerbRun, p.settingParts())
 	p.Notes = []string{"gpu=h100", "why=x=y"}
 	for condition, want := range map[string]bool{"note=gpu": true, "note=why": true, "note=gpu=h100": true, "note=x": false, "note=h100": false, "note": false} {
 		if got := d.conditionHolds(condition); got != want {

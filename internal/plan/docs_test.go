@@ -57,7 +57,7 @@ Written from the program's table of settings by ` + "`go test ./internal/plan -u
 			if s.KeyOnly {
 				flag = strings.Join(s.Args(s.Arg), " ")
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", flag, cell(s.Usual()), strings.Join(verbs, ", "), cell(s.Help+s.relations()))
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", flag, cell(s.DefaultDescription()), strings.Join(verbs, ", "), cell(s.Help+s.relations()))
 		}
 	}
 	return b.String()

@@ -35,8 +35,8 @@ func flagName(a string) (name, value string, has, ok bool) {
 // arguments; behind -- all are arguments.
 func parseFlags(known map[string]*Setting, argv []string) (flags []flagValue, args []string, err error) {
 	all := maps.Clone(known)
-	all["config"] = &Setting{Name: "config", Arg: "FILE", Default: rundir.Config, value: field(filePath(), func(*Plan) *string { return nil })}
-	all[setFlag] = &Setting{Name: setFlag, Arg: "KEY=VALUE", value: list(anything(), func(*Plan) *[]string { return nil })}
+	all["config"] = &Setting{Name: "config", Arg: "FILE", Default: rundir.Config, value: fieldValue(filePath(), func(*Plan) *string { return nil })}
+	all[setFlag] = &Setting{Name: setFlag, Arg: "KEY=VALUE", value: listValue(anything(), func(*Plan) *[]string { return nil })}
 	seen := map[string]bool{}
 	for i := 0; i < len(argv); i++ {
 		if argv[i] == "--" {

@@ -58,10 +58,10 @@ var busParameters = []struct {
 	{"key", func(b *Bus) *string { return &b.Key }},
 }
 
-// set takes one parameter of a URL, and reports whether there is one of that name.
-func (b *Bus) set(name, value string) (known bool, err error) {
+// setParameter takes one parameter of a URL, and reports whether there is one of that name.
+func (b *Bus) setParameter(name, value string) (known bool, err error) {
 	if name == "join_timeout" {
-		b.JoinTimeout, err = span(time.Millisecond).parse(value)
+		b.JoinTimeout, err = durationKind(time.Millisecond).parse(value)
 		return true, err
 	}
 	for _, p := range busParameters {
@@ -100,7 +100,7 @@ func parseBus(query string, b *Bus, others []string, other func(name, value stri
 			return say.Errorf("%s is given twice", name).WithHint("keep one of them")
 		}
 		seen[name] = true
-		known, err := b.set(name, value)
+		known, err := b.setParameter(name, value)
 		if !known && slices.Contains(others, name) {
 			known, err = true, other(name, value)
 		}
@@ -121,8 +121,8 @@ func parseBus(query string, b *Bus, others []string, other func(name, value stri
 	return nil
 }
 
-// fleets are 4, auto, none, or the URL of a place where workers of other machines join.
-func fleets(words map[string]int) kind[Fleet] {
+// fleetKind are 4, auto, none, or the URL of a place where workers of other machines join.
+func fleetKind(words map[string]int) kind[Fleet] {
 	number := orWord(wholeNumber(1, mostWorkers), words)
 	return kind[Fleet]{
 		choices: number.choices,
@@ -181,8 +181,8 @@ func publicFleet(v string) Public {
 	return Public{Shown: v, Kept: kept}
 }
 
-// joining is the URL of a run's NATS server, with what it is shown.
-func joining() kind[Working] {
+// workingKind is the URL of a run's NATS server, with what it is shown.
+func workingKind() kind[Working] {
 	return kind[Working]{
 		parse: func(v string) (w Working, err error) {
 			place, query, _ := strings.Cut(v, "?")

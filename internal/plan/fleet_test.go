@@ -28,7 +28,7 @@ func TestFleets(t *testing.T) {
 		if d := cmp.Diff(want, p.Fleet); d != "" {
 			t.Errorf("%s: %s", v, d)
 		}
-		k := fleets(map[string]int{"auto": AutoFleet, "none": 0})
+		k := fleetKind(map[string]int{"auto": AutoFleet, "none": 0})
 		if got := k.write(p.Fleet); got != v {
 			t.Errorf("%s is written as %s", v, got)
 		}
@@ -67,7 +67,7 @@ func FuzzFleets(f *testing.F) {
 	f.Add("nats://h:4222?workers=4&token_file=t&join_timeout=1h")
 	f.Add("listen://:1?workers=1")
 	f.Add("auto")
-	k := fleets(map[string]int{"auto": AutoFleet, "none": 0})
+	k := fleetKind(map[string]int{"auto": AutoFleet, "none": 0})
 	f.Fuzz(func(t *testing.T, v string) {
 		fleet, err := k.parse(v)
 		if err != nil {

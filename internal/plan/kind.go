@@ -64,7 +64,7 @@ func anything() kind[string] {
 	return kind[string]{write: sameText, parse: func(v string) (string, error) { return v, nil }}
 }
 
-func toggle() kind[bool] {
+func boolKind() kind[bool] {
 	return kind[bool]{write: strconv.FormatBool, parse: func(v string) (bool, error) {
 		x, err := strconv.ParseBool(v)
 		if err != nil {
@@ -151,8 +151,8 @@ func requestRate() kind[float64] {
 	return k
 }
 
-// span is a length of time of at least so much.
-func span(least time.Duration) kind[time.Duration] {
+// durationKind is a length of time of at least so much.
+func durationKind(least time.Duration) kind[time.Duration] {
 	return kind[time.Duration]{write: time.Duration.String, parse: func(v string) (time.Duration, error) {
 		d, err := parseDuration(v)
 		if err != nil {
@@ -181,7 +181,7 @@ func parseDuration(v string) (time.Duration, error) {
 // orAuto is a length of time of at least so much, or auto, which is written as
 // this one.
 func orAuto(auto, least time.Duration) kind[time.Duration] {
-	return orWord(span(least), map[string]time.Duration{"auto": auto})
+	return orWord(durationKind(least), map[string]time.Duration{"auto": auto})
 }
 
 // orWord is a kind with words for some of its values.
@@ -207,8 +207,8 @@ func orWord[T comparable](k kind[T], words map[string]T) kind[T] {
 		}}
 }
 
-// optional is a value that may be left open: nil.
-func optional[T any](k kind[T]) kind[*T] {
+// optionalKind is a value that may be left open: nil.
+func optionalKind[T any](k kind[T]) kind[*T] {
 	return kind[*T]{choices: k.choices, paths: k.paths,
 		parse: func(v string) (*T, error) {
 			x, err := k.parse(v)
@@ -246,14 +246,14 @@ func presetChoices() (out []Choice) {
 	return out
 }
 
-// lengths is a distribution of lengths in tokens.
-func lengths() kind[workload.Lengths] {
+// lengthKind is a distribution of lengths in tokens.
+func lengthKind() kind[workload.Lengths] {
 	return kind[workload.Lengths]{parse: workload.ParseLengths, write: workload.Lengths.String}
 }
 
 // turnCounts is a distribution of the turns of conversations.
 func turnCounts() kind[workload.Lengths] {
-	k := lengths()
+	k := lengthKind()
 	k.parse = func(v string) (workload.Lengths, error) {
 		l, err := workload.ParseLengths(v)
 		if err == nil {
@@ -270,8 +270,8 @@ func turnCounts() kind[workload.Lengths] {
 	return k
 }
 
-// pauses is a distribution of pauses.
-func pauses() kind[workload.Pause] {
+// pauseKind is a distribution of pauses.
+func pauseKind() kind[workload.Pause] {
 	return kind[workload.Pause]{parse: workload.ParsePause, write: workload.Pause.String}
 }
 
@@ -307,8 +307,8 @@ func stops() kind[workload.Stop] {
 	}}
 }
 
-// retries returns the kind of the retry policy for failed requests.
-func retries() kind[Retry] {
+// retryKind returns the kind of the retry policy for failed requests.
+func retryKind() kind[Retry] {
 	return kind[Retry]{parse: ParseRetry, write: Retry.String, choices: func() []Choice {
 		return []Choice{{"2", "as OpenAI's clients do"}, {"3,exponential(500ms,8s)", "with other waits"}, {"3,constant(1s)", "each after a second"}}
 	}}
@@ -355,7 +355,7 @@ func answerLength() kind[int] {
 	return k
 }
 
-func arrivals() kind[string] {
+func arrivalKind() kind[string] {
 	return kind[string]{write: sameText, choices: lawChoices, parse: func(v string) (string, error) {
 		// Files are read when the law is: a run's plan can be read without them.
 		_, err := arrival.ParseLaw(v, arrival.Files{
@@ -386,7 +386,7 @@ func requestCount() kind[int64] {
 		write: func(n int64) string { return strconv.FormatInt(n, 10) }}
 }
 
-func objective() kind[slo.Spec] {
+func objectiveKind() kind[slo.Spec] {
 	return kind[slo.Spec]{parse: slo.Parse, write: slo.Spec.String, choices: func() (out []Choice) {
 		for _, p := range slo.Presets() {
 			out = append(out, Choice{p.Name, p.Spec})
@@ -395,7 +395,7 @@ func objective() kind[slo.Spec] {
 	}}
 }
 
-func precision() kind[slo.Precision] {
+func precisionKind() kind[slo.Precision] {
 	return kind[slo.Precision]{parse: slo.ParsePrecision, write: func(p slo.Precision) string {
 		if p.IsNone() {
 			return ""
@@ -430,8 +430,8 @@ func partOf() kind[float64] {
 	return kind[float64]{parse: cost.ParseShare, write: say.Exact}
 }
 
-// commas is a list with commas between its values.
-func commas[T any](read func(string) (T, error), write func(T) string) kind[[]T] {
+// commaListKind is a list with commas between its values.
+func commaListKind[T any](read func(string) (T, error), write func(T) string) kind[[]T] {
 	return kind[[]T]{
 		parse: func(v string) (out []T, err error) {
 			for text := range strings.SplitSeq(v, ",") {
@@ -453,7 +453,7 @@ func commas[T any](read func(string) (T, error), write func(T) string) kind[[]T]
 }
 
 func streamCounts() kind[[]int] {
-	return commas(func(v string) (int, error) {
+	return commaListKind(func(v string) (int, error) {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 || n > 100_000 {
 			return 0, say.Errorf("%q is not a number of streams", v).WithHint("for example --streams 1,10,100")
@@ -463,7 +463,7 @@ func streamCounts() kind[[]int] {
 }
 
 func loadList() kind[[]float64] {
-	return commas(func(v string) (float64, error) {
+	return commaListKind(func(v string) (float64, error) {
 		x, err := strconv.ParseFloat(v, 64)
 		if err != nil || !(x > 0 && x <= 1e6) {
 			return 0, say.Errorf("%q is not a load", v).WithHint("for example --loads 1,2,4,8")
@@ -472,9 +472,9 @@ func loadList() kind[[]float64] {
 	}, say.Exact)
 }
 
-// words are texts with commas between them.
-func words() kind[[]string] {
-	return commas(func(v string) (string, error) {
+// wordsKind are texts with commas between them.
+func wordsKind() kind[[]string] {
+	return commaListKind(func(v string) (string, error) {
 		if v = strings.TrimSpace(v); v == "" {
 			return "", errors.New("empty")
 		}
@@ -524,8 +524,8 @@ func joinURL() kind[string] {
 	}}
 }
 
-// label is a name as Kubernetes has them, with room for what is put behind it.
-func label() kind[string] {
+// labelKind is a name as Kubernetes has them, with room for what is put behind it.
+func labelKind() kind[string] {
 	return kind[string]{write: sameText, parse: func(v string) (string, error) {
 		if !regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`).MatchString(v) {
 			return "", say.Errorf("not a name of objects in Kubernetes").WithHint("lower case letters, digits and dashes, at most 40")

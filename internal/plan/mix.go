@@ -92,8 +92,8 @@ func (m *Mix) ArrivalLaw() string {
 	return strings.Join(terms, " + ")
 }
 
-// Objective is the limits of its classes.
-func (m *Mix) Objective() (s slo.Spec) {
+// ClassObjective is the limits of its classes.
+func (m *Mix) ClassObjective() (s slo.Spec) {
 	for i := range m.Classes {
 		if c := &m.Classes[i]; !c.SLO.IsNone() {
 			s.Classes = append(s.Classes, slo.Class{Name: c.Name, Spec: c.SLO})
@@ -102,8 +102,8 @@ func (m *Mix) Objective() (s slo.Spec) {
 	return s
 }
 
-// Shares are those of its classes.
-func (m *Mix) Shares() (list []float64) {
+// ClassShares are those of its classes.
+func (m *Mix) ClassShares() (list []float64) {
 	for i := range m.Classes {
 		list = append(list, m.Classes[i].Share)
 	}
@@ -178,7 +178,7 @@ func ReadMix(path string) (*Mix, error) {
 const mixHint = "a mix has version: 1 and classes, each with name, share and what it asks: docs/workloads.md"
 
 func parseMix(path string, data []byte) (*Mix, error) {
-	root, err := document(path, data)
+	root, err := rootNode(path, data)
 	if err != nil {
 		return nil, err
 	}
@@ -402,7 +402,7 @@ func (d *decoder) takeMix(a *Ask) error {
 			return say.Errorf("--%s has no meaning with the classes of %s, which have their own", name, m.Path).WithHint("write " + name + " in the class that is to have it")
 		}
 	}
-	a.Input, a.Output = m.lengths()
+	a.Input, a.Output = m.combinedLengths()
 	if law := m.ArrivalLaw(); law != "" && d.known["arrival"] != nil {
 		l := findPart[Load](d.parts)
 		switch {
@@ -415,7 +415,7 @@ func (d *decoder) takeMix(a *Ask) error {
 			return say.Errorf("%s: arrival: %v", m.Path, err).WithHint(say.HintOf(err))
 		}
 	}
-	if objective := m.Objective(); !objective.IsNone() && d.known["slo"] != nil && d.given["slo"] == 0 {
+	if objective := m.ClassObjective(); !objective.IsNone() && d.known["slo"] != nil && d.given["slo"] == 0 {
 		if err := d.known["slo"].parseInto(d.parts, objective.String()); err != nil {
 			return say.Errorf("%s: slo: %v", m.Path, err).WithHint(say.HintOf(err))
 		}
@@ -424,9 +424,9 @@ func (d *decoder) takeMix(a *Ask) error {
 	return nil
 }
 
-// lengths are those of all classes together, at the ranks of quantiles; those of a file are
+// combinedLengths are those of all classes together, at the ranks of quantiles; those of a file are
 // not known, so that it is left out.
-func (m *Mix) lengths() (in, out workload.Lengths) {
+func (m *Mix) combinedLengths() (in, out workload.Lengths) {
 	type length struct {
 		tokens int
 		weight float64

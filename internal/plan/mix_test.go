@@ -182,7 +182,7 @@ func FuzzMix(f *testing.F) {
 		if math.Abs(total-1) > 1e-9 || len(m.Classes) > mostClasses {
 			t.Errorf("%+v", m)
 		}
-		if in, out := m.lengths(); in.IsZero() || out.IsZero() {
+		if in, out := m.combinedLengths(); in.IsZero() || out.IsZero() {
 			t.Error("no lengths")
 		}
 		if _, err := (&Load{Arrival: m.ArrivalLaw()}).ArrivalLaw(); m.ArrivalLaw() != "" && err != nil && !strings.Contains(m.ArrivalLaw(), "(") {

@@ -346,7 +346,7 @@ const RandomWorkload = "random"
 // Default is the plan when nothing is set.
 func Default() Plan {
 	var p Plan
-	Reset(p.parts()...)
+	Reset(p.settingParts()...)
 	return p
 }
 
@@ -359,7 +359,7 @@ func Reset(parts ...any) {
 	}
 }
 
-func (p *Plan) parts() []any {
+func (p *Plan) settingParts() []any {
 	return []any{&p.Target, &p.Ask, &p.Load, &p.Search, &p.Good, &p.Output, &p.Fleet}
 }
 
@@ -373,7 +373,7 @@ func keptNotes(settings []Setting, p *Plan) map[string]string {
 		k, v, _ := strings.Cut(n, "=")
 		out[k] = v
 	}
-	parts := p.parts()
+	parts := p.settingParts()
 	for _, s := range settings {
 		if !s.Noted || !s.isIn(parts) {
 			continue
@@ -385,9 +385,9 @@ func keptNotes(settings []Setting, p *Plan) map[string]string {
 	return out
 }
 
-// Settings are the settings of the embedded target that differ from their defaults,
+// ChangedSettings are the settings of the embedded target that differ from their defaults,
 // by the names of their flags.
-func (e *Embedded) Settings() map[string]string {
+func (e *Embedded) ChangedSettings() map[string]string {
 	out := map[string]string{}
 	parts := []any{e}
 	for _, s := range Settings() {
@@ -552,7 +552,7 @@ func (a *Ask) IsGenerated() bool {
 		all, _ := a.Mix.generatedPrompts()
 		return all
 	}
-	return a.Workload == RandomWorkload || a.Preset() != ""
+	return a.Workload == RandomWorkload || a.PresetName() != ""
 }
 
 // SomeGenerated says whether prompts are generated, if only those of some classes.
@@ -623,8 +623,8 @@ func samePause(p workload.Pause, written string) bool {
 	return err == nil && p == q
 }
 
-// Preset is the name of the preset that was asked for, "" for none.
-func (a *Ask) Preset() string {
+// PresetName is the name of the preset that was asked for, "" for none.
+func (a *Ask) PresetName() string {
 	p, _ := workload.PresetNamed(a.Workload)
 	return p.Name
 }

@@ -57,7 +57,7 @@ func TestPreset(t *testing.T) {
 		set := settingsOf(VerbRun)
 		var got [4]string
 		for i, name := range []string{"input", "output", "prefix", "prefix-share"} {
-			got[i] = set[name].written(p.parts())[0]
+			got[i] = set[name].written(p.settingParts())[0]
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s: %s", args, d)

@@ -48,7 +48,7 @@ func (p *Plan) reachingArgs() (args []string) {
 	known := settingsOf(VerbRun)
 	for _, name := range reachingSettings {
 		if s := known[name]; s != nil {
-			for _, v := range s.setValues(p.parts()) {
+			for _, v := range s.setValues(p.settingParts()) {
 				args = append(args, reachingArg(name, s, v, s.Arg == "")...)
 			}
 		}

@@ -111,9 +111,9 @@ func (a *Ask) BodyFields() string {
 // PublicFields are [Ask.BodyFields] without the values of secret ones.
 func (a *Ask) PublicFields() string { return publicBody(a.BodyFields()).Shown }
 
-// Secrets are the values of the secret fields of the body: a server may repeat
+// SecretValues are the values of the secret fields of the body: a server may repeat
 // them.
-func (a *Ask) Secrets() (values []string) {
+func (a *Ask) SecretValues() (values []string) {
 	var m map[string]any
 	if json.Unmarshal([]byte(a.Body), &m) != nil {
 		return nil

@@ -110,8 +110,8 @@ const (
 	ServerTargets           // those that are not embedded
 )
 
-// Contains says whether a kind of target, as [Target.Kind] gives it, is among them.
-func (t Targets) Contains(kind string) bool {
+// ContainsKind says whether a kind of target, as [Target.Kind] gives it, is among them.
+func (t Targets) ContainsKind(kind string) bool {
 	switch t {
 	case EmbeddedTargets:
 		return kind != KindServer
@@ -147,8 +147,8 @@ func (s *Setting) AppliesTo(v Verb) bool { return slices.Contains(s.Verbs, v) }
 // IsRepeatable says whether it may be given more than once.
 func (s *Setting) IsRepeatable() bool { return s.isList() }
 
-// Usual returns the help's description of the value where none is given, "" for nothing.
-func (s *Setting) Usual() string {
+// DefaultDescription returns the help's description of the value where none is given, "" for nothing.
+func (s *Setting) DefaultDescription() string {
 	if s.Unset != "" {
 		return s.Unset
 	}
@@ -204,24 +204,24 @@ type one[P, T any] struct {
 	at   func(*P) *T
 }
 
-// field makes the value of a setting that is in one field.
-func field[P, T any](k kind[T], at func(*P) *T) value { return one[P, T]{k, at} }
+// fieldValue makes the value of a setting that is in one field.
+func fieldValue[P, T any](k kind[T], at func(*P) *T) value { return one[P, T]{k, at} }
 
-func (f one[P, T]) field(parts []any) *T { return f.at(settingPart[P](parts)) }
+func (f one[P, T]) fieldValue(parts []any) *T { return f.at(settingPart[P](parts)) }
 
 func (f one[P, T]) parseInto(parts []any, v string) (err error) {
 	x, err := f.kind.parse(v)
 	if err == nil {
-		*f.field(parts) = x
+		*f.fieldValue(parts) = x
 	}
 	return err
 }
 
-func (f one[P, T]) written(parts []any) []string { return nonEmpty(f.kind.write(*f.field(parts))) }
+func (f one[P, T]) written(parts []any) []string { return nonEmpty(f.kind.write(*f.fieldValue(parts))) }
 
 func (f one[P, T]) usual(written string) string { return f.kind.write(f.initialValue(written)) }
 
-func (f one[P, T]) reset(parts []any, written string) { *f.field(parts) = f.initialValue(written) }
+func (f one[P, T]) reset(parts []any, written string) { *f.fieldValue(parts) = f.initialValue(written) }
 
 // initialValue is the value by default.
 func (f one[P, T]) initialValue(written string) (x T) {
@@ -253,8 +253,8 @@ func (f one[P, T]) Paths() bool { return f.kind.paths }
 // several is a field of part P that holds any number of values.
 type several[P, T any] struct{ one[P, []T] }
 
-// list makes the value of a setting that may be given more than once.
-func list[P, T any](k kind[T], at func(*P) *[]T) value {
+// listValue makes the value of a setting that may be given more than once.
+func listValue[P, T any](k kind[T], at func(*P) *[]T) value {
 	return several[P, T]{one[P, []T]{kind[[]T]{
 		parse: func(v string) ([]T, error) {
 			x, err := k.parse(v)
@@ -268,14 +268,14 @@ func list[P, T any](k kind[T], at func(*P) *[]T) value {
 func (f several[P, T]) parseInto(parts []any, v string) error {
 	x, err := f.kind.parse(v)
 	if err == nil {
-		at := f.field(parts)
+		at := f.fieldValue(parts)
 		*at = append(*at, x...)
 	}
 	return err
 }
 
 func (f several[P, T]) written(parts []any) (out []string) {
-	for _, x := range *f.field(parts) {
+	for _, x := range *f.fieldValue(parts) {
 		out = append(out, f.kind.write([]T{x}))
 	}
 	return out
@@ -283,7 +283,7 @@ func (f several[P, T]) written(parts []any) (out []string) {
 
 func (f several[P, T]) usual(string) string { return "" }
 
-func (f several[P, T]) reset(parts []any, _ string) { *f.field(parts) = nil }
+func (f several[P, T]) reset(parts []any, _ string) { *f.fieldValue(parts) = nil }
 
 func (f several[P, T]) isList() bool { return true }
 

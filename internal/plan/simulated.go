@@ -15,7 +15,7 @@ import (
 // engine with the engine's own settings, and what the server is like.
 func ParseSimulated(target string) (engine string, e Embedded, err error) {
 	Reset(&e)
-	engine, err = e.Take(target)
+	engine, err = e.ApplyTarget(target)
 	return engine, e, err
 }
 
@@ -26,8 +26,8 @@ func EngineOf(target string) string {
 	return engine
 }
 
-// Take sets what a simulated target says of its server, and returns its engine.
-func (e *Embedded) Take(target string) (engine string, err error) {
+// ApplyTarget sets what a simulated target says of its server, and returns its engine.
+func (e *Embedded) ApplyTarget(target string) (engine string, err error) {
 	name, query, _ := strings.Cut(withoutKind(target), "?")
 	_, _, fixed := engines.OfLatencies(name)
 	var own, seen []string

@@ -54,7 +54,7 @@ func (d *decoder) checkConflicts(kind string) error {
 			}
 		}
 		for _, n := range s.Needs {
-			if n.Targets.Contains(kind) && !d.anyHolds(n.AnyOf) {
+			if n.Targets.ContainsKind(kind) && !d.anyHolds(n.AnyOf) {
 				return say.Errorf("%s without %s", s.Flag(), joinFlags(n.AnyOf)).WithHint(n.Hint)
 			}
 		}
@@ -121,9 +121,9 @@ func joinFlags(conditions string) string {
 
 // checkTargets refuses settings that are for targets of another kind.
 func (p *Plan) checkTargets() error {
-	kind, parts := p.Kind(), p.parts()
+	kind, parts := p.Kind(), p.settingParts()
 	for _, s := range Settings() {
-		if s.Targets == AllTargets || !s.isIn(parts) || s.Targets.Contains(kind) || len(s.setValues(parts)) == 0 {
+		if s.Targets == AllTargets || !s.isIn(parts) || s.Targets.ContainsKind(kind) || len(s.setValues(parts)) == 0 {
 			continue
 		}
 		hint := s.OtherTarget

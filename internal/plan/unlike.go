@@ -10,7 +10,7 @@ import (
 // the workload, how it arrives, the API, the SLO and, of an embedded target, what it is. Where a
 // server is reached, how long it is searched and how it is watched may differ.
 func SearchDifferences(before, now *Plan) (list []string) {
-	had, has := before.parts(), now.parts()
+	had, has := before.settingParts(), now.settingParts()
 	value := func(values []string) string {
 		if len(values) == 0 {
 			return "the default"

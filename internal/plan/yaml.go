@@ -40,7 +40,7 @@ func fileExists(path string) bool {
 }
 
 func (d *decoder) readYAML(path string, data []byte) (target string, err error) {
-	root, err := document(path, data)
+	root, err := rootNode(path, data)
 	if err != nil || root == nil {
 		return "", err
 	}
@@ -83,8 +83,8 @@ func (d *decoder) readYAML(path string, data []byte) (target string, err error) 
 	return target, nil
 }
 
-// document gives the root of the one document in a file, nil if it is empty.
-func document(path string, data []byte) (*yaml.Node, error) {
+// rootNode gives the root of the one document in a file, nil if it is empty.
+func rootNode(path string, data []byte) (*yaml.Node, error) {
 	in := yaml.NewDecoder(bytes.NewReader(data))
 	var first, second yaml.Node
 	switch err := in.Decode(&first); {
@@ -191,7 +191,7 @@ func (p *Plan) YAML(v Verb) []byte {
 	if p.Spec != "" {
 		yamlLine(&b, "target", []string{keptTarget(p.Spec)})
 	}
-	parts := p.parts()
+	parts := p.settingParts()
 	for _, s := range Settings() {
 		if s.NotKept != "" || !s.AppliesTo(v) || p.Mix != nil && (s.Name == "input" || s.Name == "output") {
 			continue

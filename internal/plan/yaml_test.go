@@ -209,7 +209,7 @@ func TestRoundTrip(t *testing.T) {
 // that take it into a field of its own.
 func TestSettings(t *testing.T) {
 	var p Plan
-	everything := append(p.parts(), new(Embedded), new(Serving), new(Prediction), new(Fitting), new(Calibration), new(Experimenting), new(Choosing), new(Explanation), new(Comparison), new(Audit), new(Working), new(Manifest))
+	everything := append(p.settingParts(), new(Embedded), new(Serving), new(Prediction), new(Fitting), new(Calibration), new(Experimenting), new(Choosing), new(Explanation), new(Comparison), new(Audit), new(Working), new(Manifest))
 	fields := map[any]string{}
 	pointer := func(s Setting) any { return s.value.(interface{ pointer(parts []any) any }).pointer(everything) }
 	taken := map[string]bool{}
@@ -235,14 +235,14 @@ func TestSettings(t *testing.T) {
 				taken[key] = true
 			}
 		}
-		if s.isIn(p.parts()) == (s.NotKept == noRun) && s.AppliesTo(VerbRun) {
+		if s.isIn(p.settingParts()) == (s.NotKept == noRun) && s.AppliesTo(VerbRun) {
 			t.Errorf("--%s of a run is kept out of its config.yaml as %q", s.Name, s.NotKept)
 		}
 		s.reset(everything, s.Default) // panics where its default is none
 		if got := s.setValues(everything); len(got) > 0 && s.Name != "seed" {
 			t.Errorf("--%s is %q by default and not %q", s.Name, got, s.Default)
 		}
-		if s.Arg == "" && (s.Usual() != "" || s.IsRepeatable()) {
+		if s.Arg == "" && (s.DefaultDescription() != "" || s.IsRepeatable()) {
 			t.Errorf("--%s is no switch", s.Name)
 		}
 		for _, c := range s.Choices() {
@@ -360,7 +360,7 @@ func TestHiddenIsGivenAgain(t *testing.T) {
 }
 
 // pointer is that to the field that a setting sets.
-func (f one[P, T]) pointer(parts []any) any { return f.field(parts) }
+func (f one[P, T]) pointer(parts []any) any { return f.fieldValue(parts) }
 
 // A workload that came through a pipe is not named: nothing is there any more.
 func TestYAMLOfAPipe(t *testing.T) {

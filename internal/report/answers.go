@@ -115,14 +115,14 @@ func batchVarianceText(greedy, known *result.Answered) string {
 
 // sharesText is the share under the load and alone, each with its interval.
 func sharesText(x *result.Answered, what string) string {
-	text := fmt.Sprintf("%s of %s %s under this load", say.Count(x.Wrong), say.Count(x.Answered), what) + interval(x.Share, x.CI95)
+	text := fmt.Sprintf("%s of %s %s under this load", say.Count(x.Wrong), say.Count(x.Answered), what) + formatInterval(x.Share, x.CI95)
 	if x.AloneAnswered > 0 {
-		text += fmt.Sprintf("; %s of %s alone", say.Count(x.AloneWrong), say.Count(x.AloneAnswered)) + interval(x.AloneShare, x.AloneCI95)
+		text += fmt.Sprintf("; %s of %s alone", say.Count(x.AloneWrong), say.Count(x.AloneAnswered)) + formatInterval(x.AloneShare, x.AloneCI95)
 	}
 	return text
 }
 
-func interval(share *float64, ci *[2]float64) string {
+func formatInterval(share *float64, ci *[2]float64) string {
 	if share == nil || ci == nil {
 		return ""
 	}

@@ -24,7 +24,7 @@ func CacheText(c *result.PrefixCache) (figures, difference string) {
 	}
 	served := "prefix cache: the server does not tell what it served"
 	if c.Served != nil {
-		served = "prefix cache: " + percent(*c.Served) + " % of prompt tokens served from it"
+		served = "prefix cache: " + formatPercent(*c.Served) + " % of prompt tokens served from it"
 		if c.ByMetrics {
 			served += " over the whole load, by its metrics"
 		}
@@ -52,9 +52,9 @@ func ExpectedCacheText(c *result.PrefixCache) string {
 // a difference.
 func expectedShare(c *result.PrefixCache) string {
 	if c.Expected-c.Late > spread {
-		return percent(c.Late) + " to " + percent(c.Expected)
+		return formatPercent(c.Late) + " to " + formatPercent(c.Expected)
 	}
-	return percent(c.Expected)
+	return formatPercent(c.Expected)
 }
 
 // expectedFor says of what cache that is.
@@ -72,7 +72,7 @@ func expectedFor(c *result.PrefixCache) string {
 		text += " and a cache that forgets nothing"
 	}
 	if c.Tokens > 0 && c.Endless-c.Expected > unlikeExpected {
-		text += ", " + percent(c.Endless) + " % if it forgot nothing"
+		text += ", " + formatPercent(c.Endless) + " % if it forgot nothing"
 	}
 	if !c.All {
 		text += ", of the first " + say.Count(c.Requests) + " requests"
@@ -80,7 +80,7 @@ func expectedFor(c *result.PrefixCache) string {
 	return text
 }
 
-func percent(share float64) string { return say.Decimal(100*share, 1) }
+func formatPercent(share float64) string { return say.Decimal(100*share, 1) }
 
 // unexpectedCacheText says why a served share may not be the expected one.
 func unexpectedCacheText(c *result.PrefixCache, served float64) string {

@@ -36,9 +36,9 @@ func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
 	}
 	a, b := &p.Capacity.A, &p.Capacity.B
 	if len(p.Rows) > 0 {
-		m.table(p, few == "")
+		m.writeTable(p, few == "")
 	} else {
-		x, y := heads(say.PlainLine(p.A), say.PlainLine(p.B))
+		x, y := shortenHeads(say.PlainLine(p.A), say.PlainLine(p.B))
 		m.Table.Head = []string{"", x, y, "change"}
 	}
 	add := func(name, x, y, change string) {

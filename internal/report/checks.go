@@ -370,7 +370,7 @@ func sendLag(c *result.Check) string {
 		return "nothing sent"
 	}
 	var judged, open []string
-	for _, p := range usual() {
+	for _, p := range usualPercentiles() {
 		if _, ok := d["shift_"+p]; ok {
 			judged = append(judged, p)
 		} else {

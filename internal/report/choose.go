@@ -37,18 +37,18 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	if len(x.Options) == 0 {
 		m.Answer = "no deployment meets the limits, however light the load"
 		m.Facts = [][]string{strings.Split(asked, " · ")}
-		m.Remarks = append(failing(x), candidatesLooked(x))
+		m.Remarks = append(describeFailures(x), candidatesLooked(x))
 		return m
 	}
 	best := &x.Options[0]
-	m.Answer = "take " + deployed(best)
+	m.Answer = "take " + describeOption(best)
 	if x.Rate > 0 && isCapacityShort(x, best) {
-		m.Answer = fmt.Sprintf("nothing that was tried carries %s; the nearest is %s", RateText(x, x.Rate), deployed(best))
+		m.Answer = fmt.Sprintf("nothing that was tried carries %s; the nearest is %s", RateText(x, x.Rate), describeOption(best))
 	}
 	if best.PerHour > 0 {
-		price := fmt.Sprintf(": $%s an hour, $%s per million output tokens", money(best.PerHour), money(best.PerMillion))
+		price := fmt.Sprintf(": $%s an hour, $%s per million output tokens", formatPrice(best.PerHour), formatPrice(best.PerMillion))
 		if x.Rate == 0 {
-			price = fmt.Sprintf(": $%s per million output tokens, at $%s an hour", money(best.PerMillion), money(best.PerHour))
+			price = fmt.Sprintf(": $%s per million output tokens, at $%s an hour", formatPrice(best.PerMillion), formatPrice(best.PerHour))
 		}
 		m.Answer += price
 	}
@@ -61,10 +61,10 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	}
 	m.Facts = append(m.Facts, howSure(x), strings.Split(asked, " · "))
 	if o := asPublished(x); o != nil {
-		m.Facts = append(m.Facts, []string{fmt.Sprintf("%s weights may answer otherwise than the published ones: with %s it is %s%s", best.DType, o.DType, deployed(o), perHour(o))})
+		m.Facts = append(m.Facts, []string{fmt.Sprintf("%s weights may answer otherwise than the published ones: with %s it is %s%s", best.DType, o.DType, describeOption(o), perHour(o))})
 	}
 	m.Options, m.Legend = optionTable(x)
-	m.Remarks = append(errorsToExpect(x), failing(x)...)
+	m.Remarks = append(errorsToExpect(x), describeFailures(x)...)
 	m.Remarks = append(m.Remarks, candidatesLooked(x))
 	switch w := best.Whole; {
 	case w == nil:
@@ -84,8 +84,8 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	return m
 }
 
-// deployed names an option: "2 engines of 2×h100 each, fp8 weights".
-func deployed(o *choose.Option) string {
+// describeOption names an option: "2 engines of 2×h100 each, fp8 weights".
+func describeOption(o *choose.Option) string {
 	on := "one " + o.Accelerator
 	if o.TensorParallel > 1 {
 		on = fmt.Sprintf("%d×%s", o.TensorParallel, o.Accelerator)
@@ -182,11 +182,11 @@ func perHour(o *choose.Option) string {
 	if o.PerHour <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(", $%s an hour", money(o.PerHour))
+	return fmt.Sprintf(", $%s an hour", formatPrice(o.PerHour))
 }
 
-// money writes a price: of a dollar and more in cents.
-func money(x float64) string {
+// formatPrice writes a price: of a dollar and more in cents.
+func formatPrice(x float64) string {
 	if x >= 1 {
 		return strconv.FormatFloat(x, 'f', 2, 64)
 	}
@@ -205,13 +205,13 @@ func howSure(x *choose.Choice) []string {
 		switch o := &x.Options[1+i]; {
 		case o.Cheapest < apart:
 		case costsTheSame(x, best, o):
-			text := fmt.Sprintf("%s, which carries %s", deployed(o), RateText(x, o.Capacity*float64(o.Engines)))
+			text := fmt.Sprintf("%s, which carries %s", describeOption(o), RateText(x, o.Capacity*float64(o.Engines)))
 			if o.Quantised && !best.Quantised {
 				text += "; its answers have to be judged"
 			}
 			same = append(same, text)
 		default:
-			others = append(others, fmt.Sprintf("%s (%s)", deployed(o), probabilityText(o.Cheapest)))
+			others = append(others, fmt.Sprintf("%s (%s)", describeOption(o), probabilityText(o.Cheapest)))
 		}
 	}
 	first := fmt.Sprintf("the cheapest with a probability of %s, by the errors to expect of the twin", probabilityText(best.Cheapest))
@@ -293,7 +293,7 @@ func optionTable(x *choose.Choice) (t Table, legend []string) {
 		if priced {
 			hour, million, interval := say.Unknown, say.Unknown, say.Unknown
 			if o.PerHour > 0 {
-				hour, million = money(o.PerHour), say.Quantity(o.PerMillion)
+				hour, million = formatPrice(o.PerHour), say.Quantity(o.PerMillion)
 				interval = say.Quantity(o.Million80[0]) + "…"
 				if o.Million80[1] > 0 {
 					interval += say.Quantity(o.Million80[1])
@@ -406,8 +406,8 @@ func isEngineValidated(name string) bool {
 	return ok && k.Held
 }
 
-// failing says where the limits cannot be met, for each accelerator what came nearest.
-func failing(x *choose.Choice) (list []string) {
+// describeFailures says where the limits cannot be met, for each accelerator what came nearest.
+func describeFailures(x *choose.Choice) (list []string) {
 	best := map[string]choose.Failing{}
 	var order []string
 	for _, f := range x.Failing {
@@ -478,12 +478,12 @@ func (m ChoiceModel) WriteTerminal(w io.Writer, s Style) error {
 		p.line("")
 		m.Options.writeTerminal(p, s)
 		for _, l := range m.Legend {
-			p.hanging(s, dim, "", "  ", l)
+			p.writeHanging(s, dim, "", "  ", l)
 		}
 	}
 	p.line("")
 	for _, r := range m.Remarks {
-		p.hanging(s, "", "", "  ", r)
+		p.writeHanging(s, "", "", "  ", r)
 	}
 	if len(m.Start) == 0 {
 		return p.err

@@ -216,7 +216,7 @@ func pointFigures(p *result.Point) (list []Figure) {
 	if p.Verdict == result.Invalid { // the others stand in the tables, and are nothing to read at a glance
 		return list
 	}
-	if g := goodput(p); g != nil {
+	if g := goodputOfPoint(p); g != nil {
 		list = append(list, Figure{Name: "Goodput", Value: say.Quantity(g.RequestsPerS), Unit: "req/s", Note: "of what came due, within " + say.PlainLine(p.SLO.Spec)})
 	}
 	rate := func(name string, x *float64, unit, key string) {
@@ -495,9 +495,9 @@ func highestMet(run *result.Run, over string) string {
 	return s
 }
 
-// goodput is a point's, nil without an SLO that it is within: a damaged run may
+// goodputOfPoint is a point's, nil without an SLO that it is within: a damaged run may
 // have the one and not the other.
-func goodput(p *result.Point) *result.Goodput {
+func goodputOfPoint(p *result.Point) *result.Goodput {
 	if p.SLO == nil {
 		return nil
 	}
@@ -522,7 +522,7 @@ func mostGoodput(run *result.Run) int {
 	best, at := 0.0, -1
 	counts := metUpTo(run)
 	for i := range run.Points {
-		if g := goodput(&run.Points[i]); g != nil && g.RequestsPerS > best && counts(&run.Points[i]) {
+		if g := goodputOfPoint(&run.Points[i]); g != nil && g.RequestsPerS > best && counts(&run.Points[i]) {
 			best, at = g.RequestsPerS, i
 		}
 	}

@@ -88,11 +88,11 @@ func TestSweepThatIsMostlyInvalid(t *testing.T) {
 	for i := range 3 {
 		run.Points[i].Verdict = result.Invalid
 	}
-	if got, want := overview(run).Answer[0], "INVALID at 3 of 4 loads: nothing is known of these"; got != want {
+	if got, want := newOverview(run).Answer[0], "INVALID at 3 of 4 loads: nothing is known of these"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	run.Points[0].Verdict, run.Points[1].Verdict = result.Valid, result.Valid
-	if got := overview(run).Answer[0]; strings.Contains(got, "INVALID") {
+	if got := newOverview(run).Answer[0]; strings.Contains(got, "INVALID") {
 		t.Errorf("%q", got)
 	}
 }

@@ -64,8 +64,8 @@ type AnswerModel struct {
 	More  []string // what else was found
 }
 
-// Sentence is the claim with its basis.
-func (a AnswerModel) Sentence() string {
+// ClaimSentence is the claim with its basis.
+func (a AnswerModel) ClaimSentence() string {
 	switch {
 	case a.Basis == "":
 		return a.Claim
@@ -196,7 +196,7 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 	default:
 		m.Title = append(m.Title, fmt.Sprintf("%d and %d launches", p.Launches[0], p.Launches[1]))
 	}
-	m.table(p, few == "" && !p.HasOtherInstrument())
+	m.writeTable(p, few == "" && !p.HasOtherInstrument())
 	m.addLegend(c, p)
 	if p.Paired != nil {
 		m.Paired = pairedModel(p)
@@ -231,14 +231,14 @@ func pairedMS(ms float64) string {
 	return say.Quantity(ms)
 }
 
-// table has a row for each metric. A column that would be empty is left out.
-func (m *PairModel) table(p *compare.Pair, verdicts bool) {
+// writeTable has a row for each metric. A column that would be empty is left out.
+func (m *PairModel) writeTable(p *compare.Pair, verdicts bool) {
 	interval := "95 % interval"
 	if p.Within {
 		interval = "within-launch"
 	}
 	robust := slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.Robust != nil })
-	a, b := heads(say.PlainLine(p.A), say.PlainLine(p.B))
+	a, b := shortenHeads(say.PlainLine(p.A), say.PlainLine(p.B))
 	m.Table.Head = []string{"", a, b, "change"}
 	if !p.HasOtherInstrument() {
 		m.Table.Head = append(m.Table.Head, interval)
@@ -301,9 +301,9 @@ func NameMark(r *compare.Row) string {
 	return ""
 }
 
-// heads shortens the sides' names to columns as narrow as tells them apart: at
+// shortenHeads shortens the sides' names to columns as narrow as tells them apart: at
 // the end, or at the beginning where they begin alike.
-func heads(a, b string) (string, string) {
+func shortenHeads(a, b string) (string, string) {
 	ending := func(s string, n int) string {
 		if r := []rune(s); len(r) > n {
 			return "…" + strings.TrimLeft(string(r[len(r)-n+1:]), " ")
@@ -659,14 +659,14 @@ func (m ComparisonModel) WriteTerminal(w io.Writer, s Style) error {
 	p := &printer{w: w, width: s.Width}
 	p.line("")
 	for _, a := range m.Answers {
-		p.write(s, verdictWordColor(a.Word), "", append([]string{a.Sentence()}, a.More...)...)
+		p.write(s, verdictWordColor(a.Word), "", append([]string{a.ClaimSentence()}, a.More...)...)
 	}
 	for _, c := range m.Clauses {
 		code := map[string]string{compare.Fired: bold + ";" + red, compare.RuledOut: green}[c.State]
 		if code == "" {
 			code = yellow
 		}
-		p.hanging(Style{}, "", s.paint(code, fmt.Sprintf("%-10s", c.State))+"  ", strings.Repeat(" ", 12), c.Text)
+		p.writeHanging(Style{}, "", s.paint(code, fmt.Sprintf("%-10s", c.State))+"  ", strings.Repeat(" ", 12), c.Text)
 	}
 	p.line("")
 	p.write(s, bold, "", m.Title)
@@ -678,7 +678,7 @@ func (m ComparisonModel) WriteTerminal(w io.Writer, s Style) error {
 		p.line("what differs")
 	}
 	for _, d := range m.Differs {
-		p.hanging(s, "", "  ", "    ", d[0]+": "+d[1])
+		p.writeHanging(s, "", "  ", "    ", d[0]+": "+d[1])
 	}
 	for _, warning := range m.Warnings {
 		p.write(s, yellow, "", warning)
@@ -736,51 +736,51 @@ func (m ComparisonModel) WriteMarkdown(w io.Writer) error {
 	p.line("### " + escapeMarkdown(m.Title))
 	p.line("")
 	for _, a := range m.Answers {
-		p.item(strongText(a.Sentence()), joinMarkup(escapeTexts(a.More)...))
+		p.writeItem(strongText(a.ClaimSentence()), joinMarkup(escapeTexts(a.More)...))
 	}
 	for _, c := range m.Clauses {
-		p.item("--fail-if " + strongText(c.State) + " " + escapeMarkdown(c.Text))
+		p.writeItem("--fail-if " + strongText(c.State) + " " + escapeMarkdown(c.Text))
 	}
-	p.item(escapeTexts(m.Sides)...)
+	p.writeItem(escapeTexts(m.Sides)...)
 	if len(m.Differs) == 0 {
-		p.item(escapeMarkdown(m.Same))
+		p.writeItem(escapeMarkdown(m.Same))
 	}
 	for _, d := range m.Differs {
-		p.item(escapeMarkdown(d[0] + ": " + d[1]))
+		p.writeItem(escapeMarkdown(d[0] + ": " + d[1]))
 	}
 	for _, warning := range m.Warnings {
-		p.item(strongText(warning))
+		p.writeItem(strongText(warning))
 	}
 	for _, pair := range m.Pairs {
 		p.line("")
 		p.line("#### " + joinMarkup(escapeTexts(pair.Title)...))
 		p.line("")
 		if pair.Overload != "" {
-			p.item(escapeMarkdown(pair.Overload + ": what needs a steady state is not compared"))
+			p.writeItem(escapeMarkdown(pair.Overload + ": what needs a steady state is not compared"))
 			p.line("")
 		}
 		if pair.Why != "" {
-			p.item("not compared: " + escapeMarkdown(pair.Why))
+			p.writeItem("not compared: " + escapeMarkdown(pair.Why))
 		}
 		if len(pair.Table.Rows) > 0 {
-			p.table(pair.Table)
+			p.writeTable(pair.Table)
 			p.line("")
-			p.item(escapeTexts(pair.Legend)...)
+			p.writeItem(escapeTexts(pair.Legend)...)
 		}
 		if pair.Paired != nil {
 			p.line("")
 			p.line(escapeMarkdown(pair.Paired.Title))
 			p.line("")
-			p.table(pair.Paired.Table)
+			p.writeTable(pair.Paired.Table)
 			p.line("")
 		}
 		if pair.Day != nil {
 			p.line("")
-			p.table(*pair.Day)
+			p.writeTable(*pair.Day)
 			p.line("")
 		}
 		for _, n := range pair.Notes {
-			p.item(escapeMarkdown(n))
+			p.writeItem(escapeMarkdown(n))
 		}
 	}
 	return p.err

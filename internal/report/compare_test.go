@@ -64,7 +64,7 @@ func TestHeads(t *testing.T) {
 		{"experiment-é", "experiment-è"}:                             {"…eriment-é", "…eriment-è"},
 		{"experiments/one/20261120", "experiments/one/20261120 (2)"}: {"…/20261120", "…61120 (2)"},
 	} {
-		a, b := heads(names[0], names[1])
+		a, b := shortenHeads(names[0], names[1])
 		if got := [2]string{a, b}; got != want {
 			t.Errorf("%q: %q, want %q", names, got, want)
 		}

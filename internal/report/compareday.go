@@ -14,7 +14,7 @@ import (
 // by it.
 func (m *PairModel) addDayComparison(p *compare.Pair) {
 	d := p.Day
-	a, b := heads(p.A, p.B)
+	a, b := shortenHeads(p.A, p.B)
 	name := strings.ToUpper(say.PlainLine(d.Metric)) + " p50 "
 	t := &Table{Head: []string{"time of day, ms", name + a, b}}
 	tokens := slices.ContainsFunc(d.Times, func(at compare.DayTime) bool { return at.A.TPOT != nil && at.B.TPOT != nil })

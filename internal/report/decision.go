@@ -100,8 +100,8 @@ func buildDecision(run *result.Run, x *inspect.Explanation) *Decision {
 	later := func(m metric.Name) bool { return m != metric.TTFT }
 	d := &Decision{Load: say.Quantity(p.Load.Value()) + " " + p.Load.Unit()}
 	d.Steps = append(d.Steps,
-		target("TTFT", "a long input, or a queue?", p.SLO, found, first, branchBefore, branchAround, branchQueue, branchPrompt),
-		target("TPOT and all that comes later", "near the bound, or far from it?", p.SLO, found, later, branchBefore, branchAround, branchQueue, branchNear, branchFar),
+		targetStep("TTFT", "a long input, or a queue?", p.SLO, found, first, branchBefore, branchAround, branchQueue, branchPrompt),
+		targetStep("TPOT and all that comes later", "near the bound, or far from it?", p.SLO, found, later, branchBefore, branchAround, branchQueue, branchNear, branchFar),
 		throughputStep(p), costStep(p))
 	last := DecisionStep{Name: "All pass", State: "pass", Says: "stop: nothing has to be changed"}
 	for i := range d.Steps {
@@ -118,8 +118,8 @@ func buildDecision(run *result.Run, x *inspect.Explanation) *Decision {
 	return d
 }
 
-// target is the question of some of an objective's limits.
-func target(name, question string, s *result.SLO, found *inspect.Point, of func(metric.Name) bool, branches ...string) DecisionStep {
+// targetStep is the question of some of an objective's limits.
+func targetStep(name, question string, s *result.SLO, found *inspect.Point, of func(metric.Name) bool, branches ...string) DecisionStep {
 	step := DecisionStep{Name: name, State: "none", Says: "no limit"}
 	var missed []string
 	for _, l := range s.Limits {

@@ -129,7 +129,7 @@ func decisionBasis(r *experiment.Record) (list []string) {
 	if s := standingOf(r, r.Accepted); s != nil {
 		var parts []string
 		if s.Least != nil {
-			parts = append(parts, fmt.Sprintf("at least %s (%s, corrected for all looks and configurations)", perS(*s.Least), confidence(r)))
+			parts = append(parts, fmt.Sprintf("at least %s (%s, corrected for all looks and configurations)", perS(*s.Least), formatConfidence(r)))
 		}
 		if s.Carries != nil {
 			parts = append(parts, fmt.Sprintf("%s%s above what is wanted", boundMark(s), say.Percent(*s.Carries/r.Contract.Capacity-1)))
@@ -156,7 +156,7 @@ func decisionBasis(r *experiment.Record) (list []string) {
 	if r.Open != "" {
 		why := r.Open
 		if best := highestCapacity(r); best != nil && best.Launches > 1 { // a bound is named
-			why += " (" + confidence(r) + ", corrected for all looks and configurations)"
+			why += " (" + formatConfidence(r) + ", corrected for all looks and configurations)"
 		}
 		list = append(list, say.PlainLine(why))
 	}
@@ -168,7 +168,7 @@ func decisionBasis(r *experiment.Record) (list []string) {
 		for _, n := range r.Launches.Before {
 			planned = append(planned, say.Count(n))
 		}
-		list = append(list, fmt.Sprintf("launches were added after %s were looked at: all that is claimed together holds with %s, and not %s", strings.Join(planned, " and then "), confidence(r), say.Percent(r.Contract.Confidence)))
+		list = append(list, fmt.Sprintf("launches were added after %s were looked at: all that is claimed together holds with %s, and not %s", strings.Join(planned, " and then "), formatConfidence(r), say.Percent(r.Contract.Confidence)))
 	}
 	for _, c := range r.Controls {
 		if c.Moved {
@@ -182,8 +182,8 @@ func decisionBasis(r *experiment.Record) (list []string) {
 	return append(list, fmt.Sprintf("%s of each of %s%s · %s", say.Plural(r.Launches.Blocks, "launch"), say.Plural(len(r.Standings), "configuration"), uncounted, stoppedText(r)))
 }
 
-// confidence is that of what is said of all looks and configurations together.
-func confidence(r *experiment.Record) string {
+// formatConfidence is that of what is said of all looks and configurations together.
+func formatConfidence(r *experiment.Record) string {
 	if of := r.Contract.OfAll; of > 0 {
 		return say.Percent(of)
 	}
@@ -210,7 +210,7 @@ func othersText(r *experiment.Record) string {
 	open := func(s experiment.Standing) bool {
 		return s.Name != leads && s.GivenUp == 0 && (r.Accepted == "" || s.Contract != "misses")
 	}
-	sure := " (" + confidence(r) + ")"
+	sure := " (" + formatConfidence(r) + ")"
 	switch {
 	case !slices.ContainsFunc(r.Standings, open):
 		return "all other configurations are rejected"
@@ -565,7 +565,7 @@ func (m DecisionModel) WriteTerminal(w io.Writer, s Style) error {
 			table.writeTerminal(p, s)
 		}
 		for _, l := range part.Lines {
-			p.hanging(s, "", "", "  ", l)
+			p.writeHanging(s, "", "", "  ", l)
 		}
 	}
 	return p.err
@@ -577,18 +577,18 @@ func (m DecisionModel) WriteMarkdown(w io.Writer) error {
 	p.line("# " + escapeMarkdown(say.Sentence(m.Claim)))
 	p.line("")
 	for _, b := range m.Basis {
-		p.item(escapeMarkdown(b))
+		p.writeItem(escapeMarkdown(b))
 	}
 	for _, part := range m.Sections {
 		p.line("")
 		p.line("## " + escapeMarkdown(part.Title))
 		p.line("")
 		if len(part.Table.Rows) > 0 {
-			p.table(part.Table)
+			p.writeTable(part.Table)
 			p.line("")
 		}
 		for _, l := range part.Lines {
-			p.item(escapeMarkdown(l))
+			p.writeItem(escapeMarkdown(l))
 		}
 		if len(part.Commands) > 0 {
 			p.line("```")

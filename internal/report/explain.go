@@ -327,7 +327,7 @@ func WriteExplanation(w io.Writer, run *result.Run, x *inspect.Explanation, s St
 			if r.To != r.From {
 				span = "from " + r.From + " to " + r.To
 			}
-			p.hanging(s, "", "  ", "    ", symptomName(r.Symptom)+" "+span+": "+x.Points[0].Name(r.Cause))
+			p.writeHanging(s, "", "  ", "    ", symptomName(r.Symptom)+" "+span+": "+x.Points[0].Name(r.Cause))
 		}
 	}
 	few := false
@@ -364,7 +364,7 @@ func writePoint(p *printer, s Style, of *result.Point, x *inspect.Point, several
 		d := &x.Symptoms[i]
 		f := &d.Primary
 		claim := nonEmpty(partsText(d), f.Claim+confidenceText(f))
-		p.hanging(s, bold, "  ", "    ", append([]string{symptomText(d, of) + ": "}, claim...)...)
+		p.writeHanging(s, bold, "  ", "    ", append([]string{symptomText(d, of) + ": "}, claim...)...)
 		if several && f.Cause != explain.Unknown {
 			if f.Try != nil {
 				writeRow(p, s, "try", trialText(f.Try, d.Symptom))
@@ -423,7 +423,7 @@ func otherTrial(f, first *explain.Finding, of explain.Symptom) string {
 // writeRow writes what there is under a name.
 func writeRow(p *printer, s Style, name string, items ...string) {
 	if items = nonEmpty(items...); len(items) > 0 {
-		p.hanging(s, "", "    ", "      ", append([]string{name + ": " + items[0]}, items[1:]...)...)
+		p.writeHanging(s, "", "    ", "      ", append([]string{name + ": " + items[0]}, items[1:]...)...)
 	}
 }
 

@@ -46,16 +46,16 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 	t.writeTerminal(p, s)
 	for _, r := range f.Rows {
 		if r.Row.Question != "" {
-			p.hanging(s, "", "", "  ", r.Row.Name+": "+say.PlainLine(r.Row.Question))
+			p.writeHanging(s, "", "", "  ", r.Row.Name+": "+say.PlainLine(r.Row.Question))
 		}
 	}
 	for _, r := range f.Rows {
 		for _, h := range r.Row.Hypotheses {
-			p.hanging(s, "", "", "  ", "hypothesis: "+say.PlainLine(h.Text))
+			p.writeHanging(s, "", "", "  ", "hypothesis: "+say.PlainLine(h.Text))
 		}
 		expected, note := f.Plan.ExpectedHypotheses(r.Row)
 		for _, h := range expected {
-			p.hanging(s, "", "", "  ", "hypothesis: "+h.Text+" ("+note+")")
+			p.writeHanging(s, "", "", "  ", "hypothesis: "+h.Text+" ("+note+")")
 		}
 	}
 	p.line("")
@@ -144,7 +144,7 @@ func WriteStatus(w io.Writer, x experiment.Status, f *experiment.Forecast, m Dec
 	t.writeTerminal(p, s)
 	for i := range x.NotStarted {
 		for _, l := range notStarted(&x.NotStarted[i]) {
-			p.hanging(s, yellow, "", "  ", l)
+			p.writeHanging(s, yellow, "", "  ", l)
 		}
 	}
 	if w := x.Waits; w != nil {

@@ -59,8 +59,8 @@ type caveats struct {
 
 func newCaveats() *caveats { return &caveats{map[caveat]bool{}, map[string]bool{}} }
 
-// cell gives a value and notes its mark.
-func (c *caveats) cell(s *result.Summary, key string) string {
+// markedCell gives a value and notes its mark.
+func (c *caveats) markedCell(s *result.Summary, key string) string {
 	is := caveatOf(s, key)
 	c.seen[is] = true
 	if is == absent && s != nil {
@@ -79,13 +79,13 @@ func headlineMetrics(m *result.Metrics) (list []result.Distribution) {
 	return list
 }
 
-// usual are the percentiles that stand there.
-func usual() []string { return []string{"p50", "p99"} }
+// usualPercentiles are the percentiles that stand there.
+func usualPercentiles() []string { return []string{"p50", "p99"} }
 
 // shownOf are the percentiles of a metric that stand in a table of loads: its median, and the one
 // that the objective limits, by which one sees how near a load is to it.
 func shownOf(points []result.Point, name metric.Name) []string {
-	shown := usual()
+	shown := usualPercentiles()
 	for i := range points {
 		if points[i].SLO == nil {
 			continue
@@ -115,8 +115,8 @@ type line struct {
 	summary *result.Summary
 }
 
-// title is its name in the first column.
-func (l line) title() string {
+// titleCell is its name in the first column.
+func (l line) titleCell() string {
 	if l.view {
 		return "  " + l.name
 	}
@@ -136,11 +136,11 @@ func (m *PointModel) addLatencyTables(p *result.Point) {
 	m.Latencies.Head = append(m.Latencies.Head, "max", "mean", "n")
 	marks := newCaveats()
 	for _, l := range lines {
-		row := []string{l.title()}
+		row := []string{l.titleCell()}
 		for _, c := range shown {
-			row = append(row, marks.cell(l.summary, c.Key))
+			row = append(row, marks.markedCell(l.summary, c.Key))
 		}
-		m.Latencies.Rows = append(m.Latencies.Rows, append(row, marks.cell(l.summary, "max"), marks.cell(l.summary, "mean"), say.Count(l.summary.N)))
+		m.Latencies.Rows = append(m.Latencies.Rows, append(row, marks.markedCell(l.summary, "max"), marks.markedCell(l.summary, "mean"), say.Count(l.summary.N)))
 		m.addLineRemarks(l)
 	}
 	if len(lines) == 0 {
@@ -173,7 +173,7 @@ func (m *PointModel) metricLines(x *result.Metrics) (lines []line) {
 	for _, d := range x.List {
 		of := x.SummaryOf(d.Unlike)
 		switch {
-		case d.Show == metric.Data, d.Unlike != "" && !differs(of, d.Summary):
+		case d.Show == metric.Data, d.Unlike != "" && !viewsDiffer(of, d.Summary):
 			continue
 		}
 		if other := x.SummaryOf(d.Instead); other != nil && other.Label == "" {
@@ -202,8 +202,8 @@ func rowName(d *result.Distribution) string {
 	return name
 }
 
-// differs says whether two views are worth two lines.
-func differs(a, b *result.Summary) bool {
+// viewsDiffer says whether two views are worth two lines.
+func viewsDiffer(a, b *result.Summary) bool {
 	if a == nil || b == nil {
 		return false
 	}
@@ -216,7 +216,7 @@ func differs(a, b *result.Summary) bool {
 // viewsAgree says that no metric has two views that differ.
 func viewsAgree(x *result.Metrics) bool {
 	return !slices.ContainsFunc(x.AllViews(), func(v result.Views) bool {
-		return v.Response.Summary == nil || v.Service.Summary == nil || differs(v.Response.Summary, v.Service.Summary)
+		return v.Response.Summary == nil || v.Service.Summary == nil || viewsDiffer(v.Response.Summary, v.Service.Summary)
 	})
 }
 
@@ -256,14 +256,14 @@ func (m *PointModel) addClasses(p *result.Point, marks *caveats) {
 	})
 	heads := headlineMetrics(&p.Metrics)
 	for _, d := range heads {
-		t.Head = append(t.Head, headsOf(d.Metric, usual())...)
+		t.Head = append(t.Head, headsOf(d.Metric, usualPercentiles())...)
 	}
 	for _, n := range names {
 		c := p.Classes[n]
 		row := []string{say.Truncate(say.PlainLine(n), maxName), say.Count(c.Requests.Due)}
 		for _, d := range heads {
-			for _, key := range usual() {
-				row = append(row, marks.cell(c.Metrics.SummaryOf(d.Name), key))
+			for _, key := range usualPercentiles() {
+				row = append(row, marks.markedCell(c.Metrics.SummaryOf(d.Name), key))
 			}
 		}
 		t.Rows = append(t.Rows, row)

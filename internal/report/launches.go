@@ -50,7 +50,7 @@ func BuildLaunches(s compare.Side, dir string) LaunchesModel {
 		m.Verdicts = append(m.Verdicts, fmt.Sprintf("%s of %s VALID", say.Count(valid), say.Plural(len(s.Runs), "launch")))
 	}
 	m.Verdicts = append(m.Verdicts, others...)
-	for _, d := range compare.Spreads(s) {
+	for _, d := range compare.LaunchSpreads(s) {
 		m.Loads = append(m.Loads, spreadModel(d))
 	}
 	return m
@@ -160,16 +160,16 @@ func (m LaunchesModel) WriteMarkdown(w io.Writer) error {
 		p.line(strongText(strings.Join(l.Answer, " · ")))
 		p.line("")
 		if len(l.Table.Rows) > 0 {
-			p.table(l.Table)
+			p.writeTable(l.Table)
 			p.line("")
-			p.item(escapeTexts(l.Legend)...)
+			p.writeItem(escapeTexts(l.Legend)...)
 		}
 		for _, n := range l.Notes {
-			p.item(escapeMarkdown(n))
+			p.writeItem(escapeMarkdown(n))
 		}
 	}
 	for _, v := range m.Verdicts {
-		p.item(escapeMarkdown(v))
+		p.writeItem(escapeMarkdown(v))
 	}
 	return p.err
 }
@@ -182,7 +182,7 @@ const mostDetectable = 6
 // comparisons at X, and more clauses make each harder to fire.
 func WriteDetectable(w io.Writer, side compare.Side, s Style) error {
 	p := &printer{w: w, width: s.Width}
-	for _, load := range compare.Spreads(side) {
+	for _, load := range compare.LaunchSpreads(side) {
 		if load.Why != "" {
 			continue
 		}

@@ -16,10 +16,10 @@ func (m Model) WriteMarkdown(w io.Writer) error {
 	p.line("")
 	m.writeClaim(p)
 	for _, f := range m.Facts {
-		p.item(escapeTexts(f)...)
+		p.writeItem(escapeTexts(f)...)
 	}
 	for _, warning := range m.Warnings {
-		p.item(strongText(warning))
+		p.writeItem(strongText(warning))
 	}
 	if m.Overview != nil {
 		m.Overview.writeMarkdown(p)
@@ -31,7 +31,7 @@ func (m Model) WriteMarkdown(w io.Writer) error {
 	for i := range m.Points {
 		m.Points[i].writeMarkdown(p)
 	}
-	m.conditions(p)
+	m.writeConditions(p)
 	return p.err
 }
 
@@ -57,12 +57,12 @@ func (m *Model) writeClaim(p *markdown) {
 		row = append(row, f.Value)
 	}
 	t.Rows = [][]string{row}
-	p.table(t)
+	p.writeTable(t)
 	p.line("")
 }
 
-// conditions writes the conditions that the claim holds under, folded away.
-func (m *Model) conditions(p *markdown) {
+// writeConditions writes the conditions that the claim holds under, folded away.
+func (m *Model) writeConditions(p *markdown) {
 	p.line("")
 	p.line("<details><summary>Conditions</summary>")
 	p.line("")
@@ -81,7 +81,7 @@ func (m *PointModel) writeMarkdown(p *markdown) {
 		p.line("#### " + escapeMarkdown(strings.ToUpper(m.Ordinal[:1])+m.Ordinal[1:]))
 		p.line("")
 	}
-	p.item(escapeTexts(m.Load)...)
+	p.writeItem(escapeTexts(m.Load)...)
 	p.line("")
 	verdict := strongText(string(m.Verdict))
 	if len(m.Because) > 0 {
@@ -92,45 +92,45 @@ func (m *PointModel) writeMarkdown(p *markdown) {
 		p.line("")
 	}
 	if m.Outcome != "" {
-		p.item(strongText(m.Outcome))
+		p.writeItem(strongText(m.Outcome))
 	}
 	if f := m.Failures; f != nil {
-		p.item(escapeMarkdown(f.Total))
+		p.writeItem(escapeMarkdown(f.Total))
 		for _, class := range f.Classes {
 			p.line("  - " + escapeMarkdown(class))
 		}
 	}
 	if o := m.Objective; o != nil {
-		p.item(strongText(o.Facts[0]), joinMarkup(escapeTexts(o.Facts[1:])...))
+		p.writeItem(strongText(o.Facts[0]), joinMarkup(escapeTexts(o.Facts[1:])...))
 		for _, l := range o.Limits {
 			p.line("  - " + joinMarkup(escapeTexts(l)...))
 		}
 	}
 	if len(m.Latencies.Rows) > 0 {
 		p.line("")
-		p.table(m.Latencies)
+		p.writeTable(m.Latencies)
 	}
 	for _, t := range []*Table{m.Intervals, m.Classes, m.OverTime, m.Turns, m.Histories} {
 		if t != nil {
 			p.line("")
-			p.table(*t)
+			p.writeTable(*t)
 		}
 	}
 	p.line("")
 	if len(m.Legend) > 0 {
-		p.item(escapeTexts(m.Legend)...)
+		p.writeItem(escapeTexts(m.Legend)...)
 	}
 	for _, r := range m.Remarks {
-		p.item(escapeMarkdown(r))
+		p.writeItem(escapeMarkdown(r))
 	}
 	for _, parts := range slices.Concat(m.Cost, m.Server) {
-		p.item(escapeTexts(parts)...)
+		p.writeItem(escapeTexts(parts)...)
 	}
-	p.item(escapeTexts(m.Instrument)...)
+	p.writeItem(escapeTexts(m.Instrument)...)
 	for _, c := range m.NotPassed {
-		p.item(strongText(string(c.Status)) + " " + escapeMarkdown(fmt.Sprintf("%s: %s (limit %s). %s", c.Name, c.Value, c.Limit, c.Advice)))
+		p.writeItem(strongText(string(c.Status)) + " " + escapeMarkdown(fmt.Sprintf("%s: %s (limit %s). %s", c.Name, c.Value, c.Limit, c.Advice)))
 	}
-	p.item(escapeMarkdown(m.ChecksPassed()))
+	p.writeItem(escapeMarkdown(m.ChecksPassed()))
 }
 
 // markup is Markdown. Constants are Markdown as they stand; what comes from servers, files and
@@ -150,16 +150,16 @@ func (p *markdown) line(line markup) {
 	}
 }
 
-// item writes one point of a list, of the parts that are not empty.
-func (p *markdown) item(parts ...markup) {
+// writeItem writes one point of a list, of the parts that are not empty.
+func (p *markdown) writeItem(parts ...markup) {
 	parts = slices.DeleteFunc(parts, func(m markup) bool { return m == "" })
 	if len(parts) > 0 {
 		p.line("- " + joinMarkup(parts...))
 	}
 }
 
-// table writes a table, of which every cell is text.
-func (p *markdown) table(t Table) {
+// writeTable writes a table, of which every cell is text.
+func (p *markdown) writeTable(t Table) {
 	row := func(cells []string) {
 		line := markup("|")
 		for _, c := range cells {

@@ -97,8 +97,8 @@ func Build(run *result.Run, dir string) Model {
 	if len(run.Points) == 0 && len(run.Damage) == 0 {
 		m.Warnings = append(m.Warnings, "nothing was measured: the run ended before its load began")
 	}
-	m.Overview = overview(run)
-	m.Repeats = repeats(run)
+	m.Overview = newOverview(run)
+	m.Repeats = newRepeats(run)
 	for i := range run.Points {
 		p := buildPoint(run, &run.Points[i])
 		if n := len(run.Points); n > 1 {

@@ -62,15 +62,15 @@ func buildObjective(p *result.Point) *Objective {
 			good += ", " + say.Quantity(*g.OutputTokensPerS) + " output tok/s"
 		}
 		o.Facts = append(o.Facts, good)
-		if t := &p.Throughput; exceeds(&g.RequestsPerS, t.RequestsPerS) || exceeds(g.OutputTokensPerS, t.OutputTokensPerS) {
+		if t := &p.Throughput; exceedsAsShown(&g.RequestsPerS, t.RequestsPerS) || exceedsAsShown(g.OutputTokensPerS, t.OutputTokensPerS) {
 			o.Facts = append(o.Facts, "goodput is of the requests due in the window, throughput of what ended in it")
 		}
 	}
 	return o
 }
 
-// exceeds reports whether a rate is above another as both are shown.
-func exceeds(a, b *float64) bool {
+// exceedsAsShown reports whether a rate is above another as both are shown.
+func exceedsAsShown(a, b *float64) bool {
 	return a != nil && b != nil && *a > *b && say.Quantity(*a) != say.Quantity(*b)
 }
 

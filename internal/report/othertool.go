@@ -32,9 +32,9 @@ func WriteToolResult(w io.Writer, r *tools.Result, asMarkdown bool) error {
 	if asMarkdown {
 		md.line("### " + escapeMarkdown(title))
 		md.line("")
-		md.item(strongText(facts[0]), escapeMarkdown(r.File), escapeMarkdown(r.Started))
+		md.writeItem(strongText(facts[0]), escapeMarkdown(r.File), escapeMarkdown(r.Started))
 		for _, n := range r.Notes {
-			md.item(escapeMarkdown(n))
+			md.writeItem(escapeMarkdown(n))
 		}
 	} else {
 		p.line("")
@@ -53,8 +53,8 @@ func WriteToolResult(w io.Writer, r *tools.Result, asMarkdown bool) error {
 		}
 		p.line("")
 		if asMarkdown {
-			md.item(escapeTexts(load)...)
-			md.item(escapeTexts(foreignHeadline(point))...)
+			md.writeItem(escapeTexts(load)...)
+			md.writeItem(escapeTexts(foreignHeadline(point))...)
 			md.line("")
 		} else {
 			p.write(Style{}, "", "", load...)
@@ -66,14 +66,14 @@ func WriteToolResult(w io.Writer, r *tools.Result, asMarkdown bool) error {
 			continue
 		}
 		if asMarkdown {
-			md.table(table)
+			md.writeTable(table)
 			md.line("")
 		} else {
 			table.writeTerminal(p, Style{})
 		}
 		for _, m := range meanings {
 			if asMarkdown {
-				md.item(escapeMarkdown(m))
+				md.writeItem(escapeMarkdown(m))
 			} else {
 				p.write(Style{}, "", "", m)
 			}
@@ -236,7 +236,7 @@ func (b *SideBySide) Write(w io.Writer, asMarkdown bool) error {
 	if asMarkdown {
 		md.line(about)
 		md.line("")
-		md.table(t)
+		md.writeTable(t)
 		return md.err
 	}
 	p.write(Style{}, "", "", about)

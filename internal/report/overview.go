@@ -41,8 +41,8 @@ type FailedCheck struct {
 	Unit       string // what they are called
 }
 
-// overview is nil for a run that is no sweep and no search.
-func overview(run *result.Run) *Overview {
+// newOverview is nil for a run that is no sweep and no search.
+func newOverview(run *result.Run) *Overview {
 	if run.Curve == nil && run.Capacity == nil {
 		return nil
 	}
@@ -521,10 +521,10 @@ func (o *Overview) addLoadTable(run *result.Run) {
 		case inPart(run, p):
 			mark, partly = "in part", true
 		}
-		row := []string{say.Decimal(p.Load.Value(), 3), say.Optional(p.Throughput.DuePerS), say.Count(p.Requests.Due), answeredText(p), good, output(p), inputs(p)}
+		row := []string{say.Decimal(p.Load.Value(), 3), say.Optional(p.Throughput.DuePerS), say.Count(p.Requests.Due), answeredText(p), good, formatOutputRate(p), formatInputRate(p)}
 		for _, m := range heads {
 			for _, key := range shownOf(run.Points, m.Name) {
-				row = append(row, marks.cell(p.Metrics.SummaryOf(m.Name), key))
+				row = append(row, marks.markedCell(p.Metrics.SummaryOf(m.Name), key))
 			}
 		}
 		o.Loads.Rows = append(o.Loads.Rows, append(append(append(row, within, wrongCell(p)), costColumns(p)...), mark))
@@ -595,8 +595,8 @@ func hasStreaming(run *result.Run) bool {
 	})
 }
 
-// inputs are the texts a second that were given a vector or a score, "" of other loads.
-func inputs(p *result.Point) string {
+// formatInputRate are the texts a second that were given a vector or a score, "" of other loads.
+func formatInputRate(p *result.Point) string {
 	if x, ok := p.Window[metric.All().Find(metric.InputsRate).FieldName()]; ok {
 		return say.Quantity(x)
 	}
@@ -670,8 +670,8 @@ func answeredText(p *result.Point) string {
 	return say.Optional(p.Throughput.RequestsPerS)
 }
 
-// output is the same of output tokens.
-func output(p *result.Point) string {
+// formatOutputRate is the same of output tokens.
+func formatOutputRate(p *result.Point) string {
 	if p.EndedEarly {
 		return say.Unknown
 	}
@@ -691,7 +691,7 @@ func (o *Overview) addFailedChecks(run *result.Run) {
 			continue
 		}
 		// Of a search that is INVALID each such window is told of among its checks: one count.
-		invalid := run.Capacity != nil && run.Points[i].Verdict == result.Invalid && run.Capacity.Excludes(i)
+		invalid := run.Capacity != nil && run.Points[i].Verdict == result.Invalid && run.Capacity.ExcludesPoint(i)
 		if invalid && run.Verdict != result.Invalid {
 			o.Invalid++
 			for _, c := range run.Points[i].Checks {
@@ -774,7 +774,7 @@ func itOrThem(n int) string {
 	return "them"
 }
 
-func (f *FailedCheck) sentence() string {
+func (f *FailedCheck) describeFailure() string {
 	return fmt.Sprintf("%s at %s, first: %s (limit %s)", f.Name, say.Plural(f.Points, f.Unit), f.Value, f.Limit)
 }
 
@@ -795,7 +795,7 @@ func (o *Overview) writeTerminal(p *printer, s Style) {
 		if f.Status == result.Fail {
 			mark, code = "FAIL", red
 		}
-		p.hanging(Style{}, "", s.paint(code, mark)+"  ", "      ", f.sentence())
+		p.writeHanging(Style{}, "", s.paint(code, mark)+"  ", "      ", f.describeFailure())
 		p.write(s, "", "      ", f.Advice)
 	}
 	p.write(s, "", "", o.passedText())
@@ -806,18 +806,18 @@ func (o *Overview) writeMarkdown(p *markdown) {
 	p.line(strongText(string(o.Verdict))) // the answer is the claim above
 	p.line("")
 	for _, f := range o.Facts {
-		p.item(escapeTexts(f)...)
+		p.writeItem(escapeTexts(f)...)
 	}
 	p.line("")
-	p.table(o.Loads)
+	p.writeTable(o.Loads)
 	p.line("")
 	if o.Spread != nil {
-		p.table(*o.Spread)
+		p.writeTable(*o.Spread)
 		p.line("")
 	}
-	p.item(escapeTexts(o.LoadsLegend(o.Loads))...)
+	p.writeItem(escapeTexts(o.LoadsLegend(o.Loads))...)
 	for _, f := range o.Failed {
-		p.item(strongText(string(f.Status)) + " " + escapeMarkdown(f.sentence()+". "+f.Advice))
+		p.writeItem(strongText(string(f.Status)) + " " + escapeMarkdown(f.describeFailure()+". "+f.Advice))
 	}
-	p.item(escapeMarkdown(o.passedText()))
+	p.writeItem(escapeMarkdown(o.passedText()))
 }

@@ -51,12 +51,12 @@ func (p *printer) writePower(f *experiment.Forecast, s Style) {
 		t.Rows = append(t.Rows, row)
 	}
 	t.writeTerminal(p, s)
-	p.hanging(s, "", "", "  ", "smallest change: established in four of five such experiments, corrected for the number of effects")
+	p.writeHanging(s, "", "", "  ", "smallest change: established in four of five such experiments, corrected for the number of effects")
 
 	p.line("")
 	p.write(s, bold, "", "What each knob is expected to do")
 	for i := range r.Knobs {
-		p.hanging(s, "", "", "  ", say.PlainLine(expectedOfKnob(r, &r.Knobs[i])))
+		p.writeHanging(s, "", "", "  ", say.PlainLine(expectedOfKnob(r, &r.Knobs[i])))
 	}
 	waste := idleParts(f)
 	if len(waste) == 0 {
@@ -65,7 +65,7 @@ func (p *printer) writePower(f *experiment.Forecast, s Style) {
 	p.line("")
 	p.write(s, bold, "", "What would tell nothing, if the twin is right")
 	for _, l := range waste {
-		p.hanging(s, "", "", "  ", say.PlainLine(l))
+		p.writeHanging(s, "", "", "  ", say.PlainLine(l))
 	}
 }
 

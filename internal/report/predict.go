@@ -30,7 +30,7 @@ func WritePrediction(w io.Writer, x *predict.Prediction, s Style) error {
 		title = ""
 	}
 	p.write(s, title, "", fmt.Sprintf("%s in %s on %s", d.Model.Name, d.DType, d.HardwareName()))
-	p.write(s, "", "", fmt.Sprintf("%s tokens in, %s out", lengths(x.Lengths[0], x.Input), lengths(x.Lengths[1], x.Output)),
+	p.write(s, "", "", fmt.Sprintf("%s tokens in, %s out", formatLengths(x.Lengths[0], x.Input), formatLengths(x.Lengths[1], x.Output)),
 		limits[0], limits[1], limits[2])
 	for _, n := range x.Notes {
 		p.write(s, dim, "", n)
@@ -49,20 +49,20 @@ func WritePrediction(w io.Writer, x *predict.Prediction, s Style) error {
 		{"weights", fmt.Sprintf("%.2f GB ÷ %s GB/s = %s", b.ActiveBytes/1e9, say.Count(int64(b.Bandwidth/1e9)), noFaster(b))},
 	}
 	if d.Model.Experts > 0 {
-		rows = append(rows, []string{"all experts", fmt.Sprintf("%.2f GB ÷ %s GB/s = %s, when a batch touches every one", b.WeightBytes/1e9, say.Count(int64(b.Bandwidth/1e9)), ms(b.FullFloor))})
+		rows = append(rows, []string{"all experts", fmt.Sprintf("%.2f GB ÷ %s GB/s = %s, when a batch touches every one", b.WeightBytes/1e9, say.Count(int64(b.Bandwidth/1e9)), formatMilliseconds(b.FullFloor))})
 	}
 	rows = append(rows,
-		[]string{"prompts", fmt.Sprintf("2 × %.2f G weights × %s tokens ÷ %s TFLOPS = %s: no TTFT is shorter", float64(d.Model.ActiveWeights()-d.Model.EmbeddingWeights())/1e9/float64(d.TensorParallel), say.Count(x.Input), say.Quantity(b.Peak/1e12), ms(b.PrefillToken*float64(x.Input)))},
+		[]string{"prompts", fmt.Sprintf("2 × %.2f G weights × %s tokens ÷ %s TFLOPS = %s: no TTFT is shorter", float64(d.Model.ActiveWeights()-d.Model.EmbeddingWeights())/1e9/float64(d.TensorParallel), say.Count(x.Input), say.Quantity(b.Peak/1e12), formatMilliseconds(b.PrefillToken*float64(x.Input)))},
 		[]string{"KV cache", fmt.Sprintf("%s KB a token; %s tokens fit%s, or %s requests of this length", say.Quantity(b.KVPerToken/1e3), say.Count(x.KVTokens), engine, say.Count(x.Fit))},
 		[]string{"balance", fmt.Sprintf("from %s tokens in a step on, computing takes longer than reading weights", say.Count(int64(b.ComputeBatch)))},
-		[]string{"memory", memory(x.Memory) + each},
+		[]string{"memory", describeMemory(x.Memory) + each},
 	)
 	label := 0
 	for _, r := range rows {
 		label = max(label, len(r[0])+2)
 	}
 	for _, r := range rows {
-		p.hanging(s, "", fmt.Sprintf("%-*s", label, r[0]), strings.Repeat(" ", label), r[1])
+		p.writeHanging(s, "", fmt.Sprintf("%-*s", label, r[0]), strings.Repeat(" ", label), r[1])
 	}
 	p.line("")
 	p.line("users = requests that run at once, each user waiting for the answer")
@@ -149,13 +149,13 @@ func extrapolationError(x *predict.Prediction) string {
 // noFaster is the shortest step, and with drafts what that makes of a token.
 func noFaster(b deploy.Bounds) string {
 	if b.Tokens > 1 {
-		return fmt.Sprintf("%s a step ÷ %.2f tokens = %s: no token comes faster in the mean", ms(b.StepFloor), b.Tokens, ms(b.TokenFloor))
+		return fmt.Sprintf("%s a step ÷ %.2f tokens = %s: no token comes faster in the mean", formatMilliseconds(b.StepFloor), b.Tokens, formatMilliseconds(b.TokenFloor))
 	}
-	return ms(b.StepFloor) + ": no token comes faster"
+	return formatMilliseconds(b.StepFloor) + ": no token comes faster"
 }
 
-// lengths writes a length, and of a distribution its mean too.
-func lengths(asked string, mean int) string {
+// formatLengths writes a length, and of a distribution its mean too.
+func formatLengths(asked string, mean int) string {
 	switch {
 	case strings.HasPrefix(asked, "quantiles("):
 		return strings.TrimSuffix(tokenLengths(asked), ")") + ", mean " + say.Count(mean) + ")"
@@ -165,12 +165,12 @@ func lengths(asked string, mean int) string {
 	return say.Count(mean)
 }
 
-func memory(m deploy.Memory) string {
+func describeMemory(m deploy.Memory) string {
 	return fmt.Sprintf("%.1f GiB: weights %.1f, activations %.1f, other %.1f, KV cache %.1f, unused %.1f",
 		m.Total/gib, m.Weights/gib, m.Activations/gib, m.Other/gib, m.KV/gib, max(m.Total-m.Weights-m.Activations-m.Other-m.KV, 0)/gib)
 }
 
-func ms(seconds float64) string { return say.Quantity(seconds*1e3) + " ms" }
+func formatMilliseconds(seconds float64) string { return say.Quantity(seconds*1e3) + " ms" }
 
 // WriteKnown writes the models and accelerators that have a name.
 func WriteKnown(w io.Writer, k *predict.Known, s Style) error {
@@ -266,7 +266,7 @@ func WriteRunAgainstTwin(w io.Writer, x *predict.RunAgainstTwin, s Style) error 
 	t.writeTerminal(p, s)
 	p.line("")
 	for _, m := range x.Means {
-		p.hanging(s, "", "- ", "  ", m)
+		p.writeHanging(s, "", "- ", "  ", m)
 	}
 	return p.err
 }

@@ -56,15 +56,15 @@ func repeatedValues(run *result.Run) (list []repeatedValue) {
 		if len(m.Compared) == 0 || m.Instead != "" && run.Metrics().Find(m.Instead) != nil {
 			continue
 		}
-		for _, p := range usual() {
+		for _, p := range usualPercentiles() {
 			list = append(list, repeatedValue{m, p})
 		}
 	}
 	return list
 }
 
-// repeats is nil for a run that is no repetition of one load.
-func repeats(run *result.Run) *Repeats {
+// newRepeats is nil for a run that is no repetition of one load.
+func newRepeats(run *result.Run) *Repeats {
 	r := run.Repeats
 	if r == nil || len(run.Points) == 0 {
 		return nil
@@ -194,7 +194,7 @@ func (o *Repeats) writeTerminal(p *printer, s Style) {
 
 func (o *Repeats) writeMarkdown(p *markdown) {
 	p.line("")
-	p.table(o.Table)
+	p.writeTable(o.Table)
 	p.line("")
-	p.item(escapeTexts(o.Legend)...)
+	p.writeItem(escapeTexts(o.Legend)...)
 }

@@ -101,7 +101,7 @@ func (m Model) WriteTerminal(w io.Writer, s Style) error {
 		m.Points[i].writeTerminal(p, s)
 	}
 	if m.Why != "" {
-		p.hanging(s, "", "", "  ", "What limits it: "+m.Why)
+		p.writeHanging(s, "", "", "  ", "What limits it: "+m.Why)
 	}
 	switch {
 	case m.Dir == "":
@@ -153,7 +153,7 @@ func (m *PointModel) writeTerminal(p *printer, s Style) {
 	if o := m.Objective; o != nil {
 		p.write(s, metColor(o.Met), "", o.Facts...)
 		for _, l := range o.Limits {
-			p.hanging(s, "", "  ", "    ", l...)
+			p.writeHanging(s, "", "  ", "    ", l...)
 		}
 	}
 	p.line("")
@@ -191,7 +191,7 @@ func (c *CheckModel) writeTerminal(p *printer, s Style) {
 	if c.Status == result.Fail {
 		mark, code = "FAIL", red
 	}
-	p.hanging(Style{}, "", s.paint(code, mark)+"  ", "      ", c.Name+": "+c.Value+" (limit "+c.Limit+")")
+	p.writeHanging(Style{}, "", s.paint(code, mark)+"  ", "      ", c.Name+": "+c.Value+" (limit "+c.Limit+")")
 	p.write(s, "", "      ", c.Advice)
 }
 
@@ -400,11 +400,11 @@ func forTerminal(s string) string {
 
 // write fills lines with items, of which the first is painted.
 func (p *printer) write(s Style, code, indent string, items ...string) {
-	p.hanging(s, code, indent, indent, items...)
+	p.writeHanging(s, code, indent, indent, items...)
 }
 
-// hanging does it with another indent from the second line on.
-func (p *printer) hanging(s Style, code, indent, hang string, items ...string) {
+// writeHanging does it with another indent from the second line on.
+func (p *printer) writeHanging(s Style, code, indent, hang string, items ...string) {
 	if len(items) == 0 {
 		return
 	}

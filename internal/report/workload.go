@@ -206,7 +206,7 @@ func drawHistogram(p *printer, s Style, l workload.Lengths) {
 	for i := range values {
 		values[i] = float64(l.Quantile((float64(i) + 0.5) / cells))
 	}
-	octaves(p, values)
+	drawOctaves(p, values)
 }
 
 // bars draws values, in order, that are there: what they come to, and their histogram.
@@ -222,12 +222,12 @@ func bars(p *printer, s Style, values []float64, written func(float64) string) {
 		mean += x / float64(n)
 	}
 	p.write(s, "", "  ", "mean "+written(mean), "p50 "+at(.5), "p90 "+at(.9), "p99 "+at(.99))
-	octaves(p, values)
+	drawOctaves(p, values)
 }
 
-// octaves draws shares of values in stretches of which each is twice as long as the one
+// drawOctaves draws shares of values in stretches of which each is twice as long as the one
 // before; below 1 is one of its own.
-func octaves(p *printer, values []float64) {
+func drawOctaves(p *printer, values []float64) {
 	const width = 40
 	counts := map[int]int{}
 	least, most, tallest := math.MaxInt, math.MinInt, 0

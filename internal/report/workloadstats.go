@@ -88,7 +88,7 @@ func WorkloadLint(w io.Writer, name string, findings []workload.Finding, s Style
 
 func writeFindings(p *printer, findings []workload.Finding, s Style) {
 	for _, f := range findings {
-		p.hanging(Style{}, "", s.paint(yellow, "note")+"  ", "      ", f.Name+": "+f.Text)
+		p.writeHanging(Style{}, "", s.paint(yellow, "note")+"  ", "      ", f.Name+": "+f.Text)
 		if f.Hint != "" {
 			p.write(s, "", "      ", f.Hint)
 		}

@@ -118,7 +118,7 @@ func fromFile(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	}
 	kind, err := workload.Identify(p.Workload)
 	if err != nil {
-		return source{}, unusable(p.Workload, err)
+		return source{}, unusableWorkload(p.Workload, err)
 	}
 	switch kind {
 	case workload.Recorded:
@@ -135,7 +135,7 @@ func fromFile(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	}
 	f, err := workload.Open(p.Workload, o)
 	if err != nil {
-		return source{}, unusable(p.Workload, err)
+		return source{}, unusableWorkload(p.Workload, err)
 	}
 	src := source{Source: f, about: f.Describe(), prompts: f.Stats().Requests, close: func() { f.Close() }}
 	if !p.HasConversations() {
@@ -171,7 +171,7 @@ func fromTrace(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	}
 	rows, err := workload.OpenRows(p.Workload)
 	if err != nil {
-		return source{}, unusable(p.Workload, err)
+		return source{}, unusableWorkload(p.Workload, err)
 	}
 	s := seed.Point(p.Seed, point)
 	c := workload.ReplayConfig{Seed: seed.At(s, seed.Workload, 0), Nonce: promptNonce(p, point), Calibration: t.Calibration}
@@ -214,8 +214,8 @@ func alignRows(p *plan.Ask, src *source, arrivals arrival.Process) {
 	}
 }
 
-// unusable says why a workload file cannot be asked.
-func unusable(path string, err error) error {
+// unusableWorkload says why a workload file cannot be asked.
+func unusableWorkload(path string, err error) error {
 	file, within := errors.AsType[*workload.FileError](err)
 	if within && file.Trace {
 		return say.Errorf("--workload: %s", file.PlaceAndCause()).WithHint(say.HintOf(err))

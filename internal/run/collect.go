@@ -28,9 +28,9 @@ import (
 // continued or finished. It covers their lease, and the time that they need to end after it.
 const collectTime = 20 * time.Second
 
-// collect collects for a session that goes on. Workers that are still at it are waited for,
+// collectRecords collects for a session that goes on. Workers that are still at it are waited for,
 // but not those that hang.
-func (s *Session) collect(ctx context.Context) error {
+func (s *Session) collectRecords(ctx context.Context) error {
 	dir := s.plan.Out
 	if rundir.CheckLive(dir) != nil {
 		return nil // which recall says
@@ -182,8 +182,8 @@ type ownJournal struct {
 // recordCount is the number of records of a worker.
 type recordCount struct{ chunks, rows int }
 
-// count counts a frame's. Rows that were made for requests under way are none of the worker's.
-func (n *recordCount) count(f *record.Frame) {
+// addFrame counts a frame's. Rows that were made for requests under way are none of the worker's.
+func (n *recordCount) addFrame(f *record.Frame) {
 	n.chunks += len(f.Chunks)
 	for i := range f.Rows {
 		if e := f.Rows[i].Error; e != record.ErrInterrupted && e != record.ErrWorkerLost {
@@ -201,7 +201,7 @@ func homeRecords(dir string, point int32) map[int]recordCount {
 		}
 		if f.Point == point {
 			n := by[int(f.Worker)]
-			n.count(&f)
+			n.addFrame(&f)
 			by[int(f.Worker)] = n
 		}
 	}
@@ -240,7 +240,7 @@ func readThrough(dir string, point int32, rank int, home recordCount, dead int64
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", dir, err)
 		}
-		own.has.count(&f)
+		own.has.addFrame(&f)
 		for i := range f.Rows {
 			own.dues = append(own.dues, f.Rows[i].Due)
 		}

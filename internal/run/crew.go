@@ -399,7 +399,7 @@ func (h *Hand) Prepare(ctx context.Context, t *Task, config string, environ []st
 		h.src.close()
 		return cmp.Or[error](err, say.Errorf("a file that says what is asked is another one here").WithHint("every worker reads the files of the plan by itself: put the same ones under the same names everywhere"))
 	}
-	if h.cfg, err = schedule(&p, &h.l, s.Target, &h.src, t.Point); err != nil {
+	if h.cfg, err = scheduleConfig(&p, &h.l, s.Target, &h.src, t.Point); err != nil {
 		h.src.close()
 		return err
 	}
@@ -472,7 +472,7 @@ func (h *Hand) Carry(ctx context.Context, origin int64, ask Asks) (*Ended, error
 	load.Run(ctx, core, world)
 	in.stop()
 	e := &Ended{Ended: world.Now(), Begun: core.BegunItems(), GaveUp: core.GaveUp(), Spent: Spent{Origin: origin, CPU: cpuTime() - cpu, Wall: time.Since(begin)}}
-	e.T0, e.T1 = core.Window()
+	e.T0, e.T1 = core.MeasuredWindow()
 	if since, gone := core.TargetGone(); gone {
 		e.Gone = &since
 	}

@@ -131,11 +131,11 @@ func makeResults(dir string, incomplete bool, store *spill.Store) (*result.Run, 
 		p.Seconds.Warmup = float64(s.T0) / 1e9
 		p.Seconds.Window = float64(s.T1-s.T0) / 1e9
 		p.Seconds.Drain = float64(max(0, o.last[i]-s.T1)) / 1e9
-		if o.found != nil && o.found.Excludes(k) || o.found == nil && k == run.UnderWay() {
+		if o.found != nil && o.found.ExcludesPoint(k) || o.found == nil && k == run.UnderWay() {
 			continue
 		}
 		counted := slices.DeleteFunc(slices.Clone(p.Checks), func(c result.Check) bool { return p.IsExcused(&c, o.found.RestsOn(k)) })
-		run.Verdict = worse(run.Verdict, judge.Verdict(counted))
+		run.Verdict = worse(run.Verdict, judge.VerdictOf(counted))
 	}
 	plannedHits(&run)
 	for k, i := range points {

@@ -111,7 +111,7 @@ func (r *reporting) Wait(ctx context.Context, until int64) []load.Event {
 }
 
 func (r *reporting) reportStatus(now int64) {
-	t0, t1 := r.core.Window()
+	t0, t1 := r.core.MeasuredWindow()
 	s := Status{
 		At: time.Duration(now), T0: time.Duration(t0), T1: time.Duration(t1),
 		Sent: r.sent, InFlight: int64(r.core.InFlight()), Held: int64(r.core.Held()), Chunks: r.tap.chunks.Load(),

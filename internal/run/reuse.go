@@ -105,7 +105,7 @@ func layingOf(t *target.Target, perWord float64) laying {
 
 func (l laying) promptContent(r *workload.Request, prompt int) twin.Content {
 	if l.simulated {
-		return load.Content(r, prompt)
+		return load.PromptContent(r, prompt)
 	}
 	return load.LaidOutContent(r, l.head, l.perWord)
 }
@@ -162,7 +162,7 @@ func (s *Session) cacheReuse(src workload.Source, sent *reused, items *itemized,
 			},
 		})
 	}
-	parts, all := s.cache.Run(list, reuseParts)
+	parts, all := s.cache.SimulateRequests(list, reuseParts)
 	if !known {
 		return nil
 	}
@@ -277,7 +277,7 @@ func expectedHits(ctx context.Context, p *plan.Plan, t *target.Target, n int64) 
 		for i := range src.shared {
 			cache.Ask(lay.promptTokens(&src.shared[i]), lay.promptContent(&src.shared[i], lay.promptTokens(&src.shared[i])))
 		}
-		found, _ := cache.Run(list, 1)
+		found, _ := cache.SimulateRequests(list, 1)
 		return found[0]
 	}
 	got := simulated(list)
@@ -327,7 +327,7 @@ func dueTimes(p *plan.Plan, t *target.Target, alone time.Duration, n int) ([]int
 		}
 		return due, nil
 	}
-	cfg, err := schedule(p, &p.Load, t, &source{}, 0)
+	cfg, err := scheduleConfig(p, &p.Load, t, &source{}, 0)
 	if err != nil {
 		return nil, err
 	}

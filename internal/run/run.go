@@ -206,7 +206,7 @@ func (r *Runner) resultHead(p *plan.Plan, t *target.Target, started time.Time) r
 	var settings map[string]string // of an embedded target
 	if t.Kind != plan.KindServer {
 		if _, simulated, err := plan.ParseSimulated(p.Spec); err == nil {
-			settings = simulated.Settings()
+			settings = simulated.ChangedSettings()
 		}
 	}
 	run := result.Run{
@@ -405,7 +405,7 @@ func warmCache(e twin.Engine, shared []workload.Request) twin.Engine {
 	if w, ok := e.(twin.Warmable); ok {
 		for i := range shared {
 			prompt := max(shared[i].Input, 1)
-			w.Warm(twin.Job{Prompt: prompt, Content: load.Content(&shared[i], prompt)})
+			w.Warm(twin.Job{Prompt: prompt, Content: load.PromptContent(&shared[i], prompt)})
 		}
 	}
 	return e
@@ -454,7 +454,7 @@ func (s *Session) measurePoint(ctx context.Context, l *plan.Load, index int32, w
 		s.primed = append(s.primed, answered...)
 		s.warmed = len(answered)
 	}
-	cfg, err := schedule(p, l, t, &src, index)
+	cfg, err := scheduleConfig(p, l, t, &src, index)
 	if err != nil {
 		return nil, err
 	}
@@ -490,7 +490,7 @@ func (s *Session) measurePoint(ctx context.Context, l *plan.Load, index int32, w
 		if look, err = s.newLooker(l.Until, index, setup); err != nil {
 			return nil, &RecordsError{Err: err}
 		}
-		cfg.Extend = look.extend
+		cfg.Extend = look.extendWindow
 	}
 	giveUp(&cfg, what, l, setup.Residence, src.meanTurns(&p.Ask))
 	cfg.WindowBy, cfg.EndBy = int64(what.WindowBy), int64(what.EndBy)
@@ -602,7 +602,7 @@ func (s *Session) byItself(ctx context.Context, l *plan.Load, _ Load, index int3
 
 // ended takes in how a load ended that this process carried out.
 func (c *carried) ended(core *load.Core, setup *measure.Setup, at int64) {
-	t0, t1 := core.Window()
+	t0, t1 := core.MeasuredWindow()
 	c.window = marks.Window{T1: t1, Ended: at, GaveUp: core.GaveUp()}
 	if t0 != setup.T0 { // the users of a closed loop took longer to begin
 		c.window.T0 = &t0
@@ -683,15 +683,15 @@ func (s *Session) prepareWall(ctx context.Context, l *plan.Load, src source, sin
 	if err != nil {
 		return nil, err
 	}
-	if err := s.connect(ctx, w, conns); err != nil {
+	if err := s.connectWall(ctx, w, conns); err != nil {
 		w.Close()
 		return nil, err
 	}
 	return w, nil
 }
 
-// connect makes a wall's connections before its load.
-func (s *Session) connect(ctx context.Context, w *load.Wall, conns int) error {
+// connectWall makes a wall's connections before its load.
+func (s *Session) connectWall(ctx context.Context, w *load.Wall, conns int) error {
 	if err := w.Open(ctx, conns); err != nil {
 		class, detail := wire.Classify(err)
 		return s.Target.ExplainFailure(class, 0, detail)
@@ -734,8 +734,8 @@ func (s *Session) wallOf(ctx context.Context, l *plan.Load, src source, sink rec
 	return w, conns, nil
 }
 
-// schedule makes the decisions' input of a load.
-func schedule(p *plan.Plan, l *plan.Load, t *target.Target, src *source, point int32) (load.Config, error) {
+// scheduleConfig makes the decisions' input of a load.
+func scheduleConfig(p *plan.Plan, l *plan.Load, t *target.Target, src *source, point int32) (load.Config, error) {
 	point = pairedWith(cacheStage(&p.Ask, point), point)
 	lasts := t.Residence // what comes by itself, with what follows it
 	if p.HasConversations() && lasts > 0 {

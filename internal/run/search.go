@@ -116,8 +116,8 @@ func (s *Searcher) waitEmpty(ctx context.Context) {
 	s.session.noteProbes()
 }
 
-// exceeds reports whether more requests of a window violate a limit than may.
-func (s *Searcher) exceeds(seen *search.Seen) bool {
+// exceedsLimit reports whether more requests of a window violate a limit than may.
+func (s *Searcher) exceedsLimit(seen *search.Seen) bool {
 	for i, c := range s.claims {
 		if float64(seen.Violations[i]) > c.Share*float64(seen.Due[i]) {
 			return true
@@ -167,7 +167,7 @@ func (s *Searcher) makeSeen(p search.Probe, m *Measured, since time.Time) search
 		s.work, s.sent = s.work+search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt, false), s.sent+int(m.Extent.Requests)
 	}
 	s.probed = append(s.probed, m.Index)
-	v := m.Violations(s.claims, p.Blocks)
+	v := m.CountViolations(s.claims, p.Blocks)
 	seen := search.Seen{
 		Load: p.Load, N: v.N, Due: v.Due, Violations: v.Of, Joint: v.Any,
 		Errors: m.Requests.Due - m.Requests.OK, TimedOut: m.Requests.Errors[record.ErrTimeout],
@@ -204,7 +204,7 @@ func (s *Searcher) makeSeen(p search.Probe, m *Measured, since time.Time) search
 		// Lighter loads were answered: the queue was longer than the timeout.
 		seen.Failed, seen.Stability = false, stat.Unstable
 	}
-	s.backlog = leftBehind(&m.Point) || seen.Behind || s.exceeds(&seen)
+	s.backlog = leftBehind(&m.Point) || seen.Behind || s.exceedsLimit(&seen)
 	if seen.Failed {
 		s.died = s.wentAway(p.Load, &m.Point)
 	}

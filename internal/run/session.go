@@ -123,8 +123,8 @@ type Measured struct {
 	claims func([]slo.Claim, int) measure.Violations
 }
 
-// Violations counts the requests that violate claims, in blocks too.
-func (m *Measured) Violations(claims []slo.Claim, blocks int) measure.Violations {
+// CountViolations counts the requests that violate claims, in blocks too.
+func (m *Measured) CountViolations(claims []slo.Claim, blocks int) measure.Violations {
 	return m.claims(claims, blocks)
 }
 
@@ -144,7 +144,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 		if err := s.lockDir(p.Out); err != nil {
 			return nil, err
 		}
-		if err := s.collect(ctx); err != nil {
+		if err := s.collectRecords(ctx); err != nil {
 			return nil, err
 		}
 		if err := s.readPoints(); err != nil {
@@ -470,7 +470,7 @@ func (s *Session) countLoad(ctx context.Context, l Load) (*Measured, error) {
 const Unrecorded = -1
 
 func (s *Session) measuredPoint(fold *measure.Fold, index int32) *Measured {
-	m := &Measured{Point: fold.Point(), Index: int(index), Extent: fold.Extent(), claims: fold.Violations}
+	m := &Measured{Point: fold.Point(), Index: int(index), Extent: fold.DataExtent(), claims: fold.CountViolations}
 	if e := m.Metrics.SummaryOf(metric.E2E); e != nil && e.Mean != nil {
 		if took := int64(*e.Mean * 1e6); s.light == 0 || took < s.light {
 			s.light = took

@@ -67,7 +67,7 @@ func (r *Runner) inMemory(ctx context.Context, p *plan.Plan, t *target.Target, l
 		return nil, err
 	}
 	defer src.close()
-	cfg, err := schedule(p, l, t, &src, index)
+	cfg, err := scheduleConfig(p, l, t, &src, index)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +78,8 @@ func (r *Runner) inMemory(ctx context.Context, p *plan.Plan, t *target.Target, l
 	setup := plannedPoint(p, t, l, &src, &cfg, as.what, as.light)
 	var look *looker
 	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !l.Until.IsNone()) {
-		look = &looker{want: l.Until, longest: int64(p.MaxDuration), inTime: true, records: kept.records, index: index, setup: setup, say: r.showLine}
-		cfg.Extend = look.extend
+		look = &looker{want: l.Until, longest: int64(p.MaxDuration), inTime: true, records: kept.frameIterator, index: index, setup: setup, say: r.showLine}
+		cfg.Extend = look.extendWindow
 	}
 	giveUp(&cfg, as.what, l, setup.Residence, src.meanTurns(&p.Ask))
 	for _, w := range kept.windows {
@@ -88,9 +88,9 @@ func (r *Runner) inMemory(ctx context.Context, p *plan.Plan, t *target.Target, l
 	core := load.NewCore(cfg)
 	world := newVirtual(p, l, t, src, kept, index, nil)
 	load.Run(ctx, core, world)
-	t0, t1 := core.Window()
+	t0, t1 := core.MeasuredWindow()
 	setup = endedSetup(setup, marks.Window{T0: &t0, T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()})
-	frames, err := kept.records()
+	frames, err := kept.frameIterator()
 	if err != nil {
 		return nil, err
 	}
@@ -202,8 +202,8 @@ func (k *keptRecords) countBytes(bytes int) {
 	k.frames, k.journal = nil, j
 }
 
-// records gives them so far, as often as they are asked for.
-func (k *keptRecords) records() (iter.Seq2[record.Frame, error], error) {
+// frameIterator gives them so far, as often as they are asked for.
+func (k *keptRecords) frameIterator() (iter.Seq2[record.Frame, error], error) {
 	if k.err != nil {
 		return nil, fmt.Errorf("keep records: %w", k.err)
 	}

@@ -40,7 +40,7 @@ func TestCountIsAsRecorded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, got := recorded.Violations(claims, 10), counted.Violations(claims, 10)
+		want, got := recorded.CountViolations(claims, 10), counted.CountViolations(claims, 10)
 		if d := cmp.Diff(want, got); d != "" {
 			t.Error(d)
 		}
@@ -72,7 +72,7 @@ func TestKeptRecords(t *testing.T) {
 		t.Fatal("all stayed in memory")
 	}
 	for range 2 {
-		frames, err := kept.records()
+		frames, err := kept.frameIterator()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -98,7 +98,7 @@ func measured(t *testing.T, server serve.Config, cfg load.Config, output answers
 		if err := srv.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
-		s.T0, s.T1 = core.Window()
+		s.T0, s.T1 = core.MeasuredWindow()
 		s.Stamps = "virtual"
 		f := measure.NewFold(s)
 		f.Add(out.Frame)
@@ -316,7 +316,7 @@ func TestFreezeInBothWorlds(t *testing.T) {
 	load.Run(t.Context(), core, load.NewVirtual(load.VirtualConfig{Engine: twin.NewFixed(engine), Source: output, Sink: out,
 		Thaw: func(at int64) int64 { return faults.ThawTime(at+int64(serverAge)) - int64(serverAge) }}))
 	s := measure.Setup{Stamps: "virtual"}
-	s.T0, s.T1 = core.Window()
+	s.T0, s.T1 = core.MeasuredWindow()
 	f := measure.NewFold(s)
 	f.Add(out.Frame)
 	virtual := f.Point()

@@ -65,8 +65,8 @@ func (s *Session) newLooker(want slo.Precision, index int32, setup measure.Setup
 	}, err
 }
 
-// extend implements load.Config.Extend.
-func (l *looker) extend(t0, t1 int64) (end int64, known bool) {
+// extendWindow implements load.Config.Extend.
+func (l *looker) extendWindow(t0, t1 int64) (end int64, known bool) {
 	if l.looking == nil { // a look reads it
 		l.setup.T0 = t0
 	}

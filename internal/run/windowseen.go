@@ -48,7 +48,7 @@ func (w *windowSeen) addEnded(r *record.Row) {
 	w.took += r.Done - r.Due
 	request := measure.OfRow(r)
 	for i, c := range w.claims {
-		if c.Violates(request) {
+		if c.ViolatedBy(request) {
 			w.violations[i]++
 		}
 	}

@@ -114,8 +114,8 @@ func (c Claim) ClaimedMetrics() (names []metric.Name) {
 	return names
 }
 
-// Violates says that a request counts against the claim.
-func (c Claim) Violates(r Request) bool {
+// ViolatedBy says that a request counts against the claim.
+func (c Claim) ViolatedBy(r Request) bool {
 	if !c.IsAbout(r) {
 		return false
 	}

@@ -38,7 +38,7 @@ func TestClasses(t *testing.T) {
 		if class, ok := about[c.Spec]; !ok || c.Class != class {
 			t.Errorf("%q is about %q", c.Spec, c.Class)
 		}
-		if want := c.Spec == "chat: p99 ttft<200ms"; c.Violates(slowChat) != want || c.Violates(slowBatch) {
+		if want := c.Spec == "chat: p99 ttft<200ms"; c.ViolatedBy(slowChat) != want || c.ViolatedBy(slowBatch) {
 			t.Errorf("%q", c.Spec)
 		}
 		if c.Times(slowBatch) > 1 || c.IsAbout(slowBatch) != (c.Class != "chat") {

@@ -219,7 +219,7 @@ func TestClaims(t *testing.T) {
 				continue
 			}
 			found = true
-			got := [4]bool{c.Violates(good), c.Violates(late), c.Violates(slow), c.Violates(failed)}
+			got := [4]bool{c.ViolatedBy(good), c.ViolatedBy(late), c.ViolatedBy(slow), c.ViolatedBy(failed)}
 			if got != want {
 				t.Errorf("%s: %v, want %v", i, got, want)
 			}

@@ -39,9 +39,9 @@ func (b *Batches) Add(x float64) {
 // batchEnd is the index behind a batch.
 func (b *Batches) batchEnd(i int) int64 { return int64(i+1) * b.n / int64(len(b.sums)) }
 
-// means are those of the batches; ok is false for fewer than two batches or fewer
+// batchMeans are those of the batches; ok is false for fewer than two batches or fewer
 // than two values in each.
-func (b *Batches) means() (means []float64, ok bool) {
+func (b *Batches) batchMeans() (means []float64, ok bool) {
 	if len(b.sums) < 2 || b.n < 2*int64(len(b.sums)) || b.at != b.n {
 		return nil, false
 	}
@@ -60,7 +60,7 @@ func (b *Batches) means() (means []float64, ok bool) {
 //
 // ok is false for fewer than two batches or fewer than two samples in each.
 func (b *Batches) Mean(level float64) (m Mean, ok bool) {
-	means, ok := b.means()
+	means, ok := b.batchMeans()
 	if !ok {
 		return Mean{}, false
 	}
@@ -92,7 +92,7 @@ func (b *Batches) MergeTo(batches int) *Batches {
 //
 // ok is false where no φ can be had: too few samples, or all 0 or all 1.
 func (b *Batches) Overdispersion() (phi float64, ok bool) {
-	means, ok := b.means()
+	means, ok := b.batchMeans()
 	p := b.sum / float64(b.n)
 	if !ok || p <= 0 || p >= 1 {
 		return 0, false

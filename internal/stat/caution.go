@@ -27,7 +27,7 @@ const (
 // and 5 batches of [FineBatches]. ok is false for fewer than two values in each
 // of the fine ones.
 func (b *Batches) WidestInterval(level float64) (mean, half float64, ok bool) {
-	if _, ok := b.means(); !ok || len(b.sums) != FineBatches {
+	if _, ok := b.batchMeans(); !ok || len(b.sums) != FineBatches {
 		return 0, 0, false
 	}
 	for _, k := range spreads {
@@ -40,7 +40,7 @@ func (b *Batches) WidestInterval(level float64) (mean, half float64, ok bool) {
 // WidestDispersion is likewise the largest [Batches.Overdispersion], at least 1,
 // each with what t adds to it over the normal distribution for few batches.
 func (b *Batches) WidestDispersion(level float64) (phi float64, ok bool) {
-	if _, ok := b.means(); !ok || len(b.sums) != FineBatches {
+	if _, ok := b.batchMeans(); !ok || len(b.sums) != FineBatches {
 		return 0, false
 	}
 	phi = 1
@@ -93,7 +93,7 @@ func WidestOf(counts []float64, level float64) (mean, half float64) {
 
 // MemoryLength is [SeriesMemory] of the batches.
 func (b *Batches) MemoryLength() float64 {
-	means, _ := b.means()
+	means, _ := b.batchMeans()
 	return SeriesMemory(means)
 }
 

@@ -70,7 +70,7 @@ func (f Logistic) LoadAt(eps, level, alpha float64) Inverse {
 		cov = f.Robust
 	}
 	caution := 1 + fewBursts/max(f.Bursts, 1)
-	cov = cov.times(caution * caution)
+	cov = cov.scaledBy(caution * caution)
 	v := Inverse{SE: math.Sqrt(cov.varianceAt(x)/(f.B*f.B) + ModelError*ModelError)}
 	off := min(mostMissed, missed/math.Sqrt(eps*f.meanRequests())) * (1 - 1/f.Phi)
 	estimate := x - off*min(v.SE, shiftedSE)
@@ -122,10 +122,10 @@ func (f *Logistic) meanRequests() float64 {
 // all, by twice the difference of the logarithms (Venzon and Moolgavkar, Applied Statistics 37,
 // 1988).
 func (f *Logistic) profileLimit(x, eps, t, phi float64) float64 {
-	best := f.posterior(f.points, f.slope)
+	best := f.logPosterior(f.points, f.slope)
 	beyond := func(to float64) bool {
 		through := f.bestThrough(to, eps)
-		return 2*(best-through.posterior(f.points, f.slope)) > t*t*phi
+		return 2*(best-through.logPosterior(f.points, f.slope)) > t*t*phi
 	}
 	step := math.Copysign(0.01, t)
 	inside, outside := x, x+step

@@ -77,7 +77,7 @@ type withinStretches struct {
 func batchesWithin(stretches [][]float64, batches int) withinStretches {
 	w := withinStretches{means: make([]float64, len(stretches)), batches: batches}
 	for i, s := range stretches {
-		list, _ := batchesOf(s, batches).means()
+		list, _ := batchesOf(s, batches).batchMeans()
 		w.means[i], _ = Moments(list)
 		for j, x := range list {
 			w.squares += (x - w.means[i]) * (x - w.means[i])

@@ -31,8 +31,8 @@ type Covariance struct{ AA, AB, BB float64 }
 // varianceAt gives the variance of a + b·x.
 func (c Covariance) varianceAt(x float64) float64 { return c.AA + 2*x*c.AB + x*x*c.BB }
 
-// times is the covariance of coefficients whose standard errors are √k times as large.
-func (c Covariance) times(k float64) Covariance { return Covariance{k * c.AA, k * c.AB, k * c.BB} }
+// scaledBy is the covariance of coefficients whose standard errors are √k times as large.
+func (c Covariance) scaledBy(k float64) Covariance { return Covariance{k * c.AA, k * c.AB, k * c.BB} }
 
 // inverse of the symmetric matrix, which must be positive definite.
 func (c Covariance) inverse() Covariance {
@@ -214,8 +214,8 @@ func (f *Logistic) byFloor() float64 {
 // that halving the steps which do not climb leads to its top; above one it is nearly so.
 func (f *Logistic) maximizePosterior(points []Share, slope Prior) bool {
 	for range 100 {
-		ga, gb := f.gradient(points, slope)
-		v := f.information(points, slope).inverse()
+		ga, gb := f.posteriorGradient(points, slope)
+		v := f.informationMatrix(points, slope).inverse()
 		da, db := v.AA*ga+v.AB*gb, v.AB*ga+v.BB*gb
 		switch move := math.Abs(da) + math.Abs(db); {
 		case move < 1e-8:
@@ -223,12 +223,12 @@ func (f *Logistic) maximizePosterior(points []Share, slope Prior) bool {
 		case !(move <= math.MaxFloat64): // no point counts for anything
 			return false
 		}
-		a, b, height := f.A, f.B, f.posterior(points, slope)
+		a, b, height := f.A, f.B, f.logPosterior(points, slope)
 		rise := (ga*da + gb*db) / 10 // a good part of what the slope promises
 		climbed := false
 		for step := 1.0; step > 0 && !climbed; step /= 2 {
 			f.A, f.B = a+step*da, b+step*db
-			climbed = f.posterior(points, slope) >= height+step*rise-1e-12*math.Abs(height) // to rounding
+			climbed = f.logPosterior(points, slope) >= height+step*rise-1e-12*math.Abs(height) // to rounding
 		}
 		if !climbed {
 			return false
@@ -254,8 +254,8 @@ func (f *Logistic) residualOf(p Share) (x, variance, residual float64) {
 	return x, weight * float64(p.N) * yes * no, weight * (v*no - rest*yes)
 }
 
-// posterior is φ times its logarithm.
-func (f *Logistic) posterior(points []Share, slope Prior) float64 {
+// logPosterior is φ times its logarithm.
+func (f *Logistic) logPosterior(points []Share, slope Prior) float64 {
 	d := f.B - slope.Mean
 	sum := f.lightLikelihood() - f.Phi*slope.precision()*d*d/2
 	for _, p := range points {
@@ -269,8 +269,8 @@ func (f *Logistic) posterior(points []Share, slope Prior) float64 {
 	return sum
 }
 
-// gradient is the derivative of posterior.
-func (f *Logistic) gradient(points []Share, slope Prior) (ga, gb float64) {
+// posteriorGradient is the derivative of posterior.
+func (f *Logistic) posteriorGradient(points []Share, slope Prior) (ga, gb float64) {
 	gb = f.Phi * slope.precision() * (slope.Mean - f.B)
 	for _, p := range points {
 		x, _, r := f.residualOf(p)
@@ -280,9 +280,9 @@ func (f *Logistic) gradient(points []Share, slope Prior) (ga, gb float64) {
 	return ga, gb
 }
 
-// information is minus the second derivative of posterior; above a floor it is what that is on
+// informationMatrix is minus the second derivative of posterior; above a floor it is what that is on
 // average.
-func (f *Logistic) information(points []Share, slope Prior) Covariance {
+func (f *Logistic) informationMatrix(points []Share, slope Prior) Covariance {
 	h := Covariance{BB: f.Phi * slope.precision()}
 	for _, p := range points {
 		x, w, _ := f.residualOf(p)
@@ -295,7 +295,7 @@ func (f *Logistic) information(points []Share, slope Prior) Covariance {
 
 // estimateSpread takes φ and the covariances from the residuals.
 func (f *Logistic) estimateSpread(points []Share, slope Prior) {
-	bread := f.information(points, slope).inverse()
+	bread := f.informationMatrix(points, slope).inverse()
 	var pearson, weights, within, violations float64
 	var meat Covariance
 	for _, p := range points {

@@ -193,9 +193,9 @@ func TestProfile(t *testing.T) {
 		for b := LeastSlope; b < 100; b += .01 {
 			g := f
 			g.A, g.B = logit(.01)-b*to, b
-			best = max(best, g.posterior(points, f.slope))
+			best = max(best, g.logPosterior(points, f.slope))
 		}
-		if away := 2 * (f.posterior(points, f.slope) - best) / f.Phi; !near(away, steps*steps, .01) {
+		if away := 2 * (f.logPosterior(points, f.slope) - best) / f.Phi; !near(away, steps*steps, .01) {
 			t.Errorf("%v standard errors are %v squared", steps, away)
 		}
 	}
@@ -252,13 +252,13 @@ func TestProfileAboveAFloor(t *testing.T) {
 	points := []Share{{6, 9, 2000, 0, 0}, {8, 10, 2000, 0, 0}, {9, 14, 2000, 0, 0}, {10, 18, 2000, 0, 0}, {12, 41, 2000, 0, 0}}
 	f := FitAboveFloor(points, Prior{25, 25}, Floor{Most: .0095, Violations: 2, N: 600})
 	at := (logitAbove(f.Floor, .01) - f.A) / f.B
-	top := f.posterior(points, f.slope)
+	top := f.logPosterior(points, f.slope)
 	for floor := 0.; floor < .0095; floor += .0005 {
 		for b := .5; b < 40; b += .5 {
 			for a := -8.; a < -3; a += .1 {
 				g := f
 				g.A, g.B, g.Floor = a, b, floor
-				if g.posterior(points, f.slope) > top+1e-3 {
+				if g.logPosterior(points, f.slope) > top+1e-3 {
 					t.Fatalf("a curve of %v, %v above %v is more likely", a, b, floor)
 				}
 			}
@@ -271,7 +271,7 @@ func TestProfileAboveAFloor(t *testing.T) {
 			for b := LeastSlope; b < 40; b += .05 {
 				g := f
 				g.Floor, g.A, g.B = floor, logitAbove(floor, .01)-b*to, b
-				best = max(best, g.posterior(points, f.slope))
+				best = max(best, g.logPosterior(points, f.slope))
 			}
 		}
 		if away := 2 * (top - best) / f.Phi; (to > at) != (steps > 0) || !near(away, steps*steps, .02) {

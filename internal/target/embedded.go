@@ -115,7 +115,7 @@ func (p *Wanted) simulated() (engine string, is plan.Embedded, err error) {
 		return plan.ParseSimulated(p.Spec)
 	}
 	is = *p.flags
-	engine, err = is.Take(p.Spec)
+	engine, err = is.ApplyTarget(p.Spec)
 	if _, _, fixed := engines.OfLatencies(engine); !fixed && is.MaxModelLen != plan.UsualModelLen && !strings.Contains(engine, "max_model_len=") {
 		separator := "?"
 		if strings.Contains(engine, "?") {
@@ -327,7 +327,7 @@ func (t *Target) openSim(p Wanted) error {
 	t.Engine, t.Thaw = e.make, faults.ThawTime
 	if len(faults) > 0 {
 		t.Refuse = func(seed uint64, n, at int64) (int, int64) {
-			status, after := faults.Refusal(seed, n, time.Duration(at))
+			status, after := faults.RefusalStatus(seed, n, time.Duration(at))
 			return status, int64(after)
 		}
 	}

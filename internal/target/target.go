@@ -179,7 +179,7 @@ func openKind(ctx context.Context, p Wanted, kind string, notef func(string)) (_
 	if err != nil {
 		return nil, err
 	}
-	if err := t.setCredentials(p.Target, a, p.Secrets()); err != nil {
+	if err := t.setCredentials(p.Target, a, p.SecretValues()); err != nil {
 		return nil, err
 	}
 	if err := t.useAPI(a, route); err != nil {

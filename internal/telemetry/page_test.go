@@ -165,7 +165,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	apart := []Signal{GPUThrottledPower, GPUThrottledHeat, ServerCPU, ListenerCPU, ListenerWait, ServerProcesses} // by room telemetry/local
-	for _, d := range Vocabulary() {
+	for _, d := range AllSignals() {
 		if !told[d.Signal] && !slices.Contains(apart, d.Signal) {
 			t.Errorf("nothing tells %s", d.Signal)
 		}

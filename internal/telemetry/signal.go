@@ -215,8 +215,8 @@ var definitions = []Definition{
 	{HostCores, Host, Fact, Sum, "", "cores of the machine"},
 }
 
-// Vocabulary is every signal there is.
-func Vocabulary() []Definition { return slices.Clone(definitions) }
+// AllSignals is every signal there is.
+func AllSignals() []Definition { return slices.Clone(definitions) }
 
 // index finds a definition.
 var index = func() map[Signal]*Definition {

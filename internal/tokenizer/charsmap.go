@@ -20,16 +20,16 @@ type charsmap struct {
 
 func parseCharsmap(data []byte) (*charsmap, error) {
 	if len(data) < 4 {
-		return nil, damaged("its charsmap ends too early")
+		return nil, damagedError("its charsmap ends too early")
 	}
 	size := binary.LittleEndian.Uint32(data)
 	if uint64(size) > uint64(len(data)-4) || size%4 != 0 || size == 0 {
-		return nil, damaged("its charsmap ends too early")
+		return nil, damagedError("its charsmap ends too early")
 	}
 	m := &charsmap{texts: data[4+size:]}
 	for text := range bytes.SplitSeq(m.texts, []byte{0}) {
 		if len(text) > longestToken {
-			return nil, damaged("its charsmap has a text of %s bytes", say.Count(len(text)))
+			return nil, damagedError("its charsmap has a text of %s bytes", say.Count(len(text)))
 		}
 	}
 	for rest := data[4 : 4+size]; len(rest) > 0; rest = rest[4:] {

@@ -280,7 +280,7 @@ const longestExpression = 1 << 14
 // {1,3} makes it possessive and a ? behind {2} makes it lazy.
 func compile(pattern string, tiktoken bool) (x expression, err error) {
 	if len(pattern) > longestExpression {
-		return x, unsupported("an expression of " + say.Count(len(pattern)) + " bytes")
+		return x, unsupportedError("an expression of " + say.Count(len(pattern)) + " bytes")
 	}
 	defer func() {
 		if r := recover(); r != nil {
@@ -288,7 +288,7 @@ func compile(pattern string, tiktoken bool) (x expression, err error) {
 			if !ok {
 				panic(r)
 			}
-			err = unsupported("the expression " + strconv.Quote(pattern) + " (" + string(what) + ")")
+			err = unsupportedError("the expression " + strconv.Quote(pattern) + " (" + string(what) + ")")
 		}
 	}()
 	p := &parser{rest: pattern, tiktoken: tiktoken}

@@ -121,7 +121,7 @@ func FuzzEncode(f *testing.F) {
 				t.Fatalf("%s: %v, then %v", e.t.Name(), ids, again)
 			}
 			if e.t.lossless && len(e.t.normalizers) == 0 && e.t.lead == "" {
-				if got := strings.Join(spelt(e.t, ids), ""); got != strings.ToValidUTF8(string(repair(nil, text)), "") {
+				if got := strings.Join(spelt(e.t, ids), ""); got != strings.ToValidUTF8(string(repairUTF8(nil, text)), "") {
 					t.Fatalf("%s: %q became %q", e.t.Name(), text, got)
 				}
 			}
@@ -188,7 +188,7 @@ func TestRepair(t *testing.T) {
 		"a\xffb": "a\uFFFDb", "\xe2\x82": "\uFFFD", "\xe2\x82\x41": "\uFFFDA", "\xf0\x9f\x98": "\uFFFD", "\xed\xa0\x80": "\uFFFD\uFFFD\uFFFD",
 		"\xc0\xaf": "\uFFFD\uFFFD", "\xf4\x90\x80\x80": "\uFFFD\uFFFD\uFFFD\uFFFD", "\xf0\x80\x80": "\uFFFD\uFFFD\uFFFD", "\xe0\x9f\x80": "\uFFFD\uFFFD\uFFFD", "\xc3\x28": "\uFFFD(",
 	} {
-		if got := string(repair(nil, []byte(in))); got != want {
+		if got := string(repairUTF8(nil, []byte(in))); got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)
 		}
 	}

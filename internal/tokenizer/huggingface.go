@@ -103,13 +103,13 @@ type hfModel struct {
 	LongestWord  int             `json:"max_input_chars_per_word"`
 }
 
-// damaged says that the file cannot be what it should be.
-func damaged(format string, args ...any) error {
+// damagedError says that the file cannot be what it should be.
+func damagedError(format string, args ...any) error {
 	return say.Errorf(format, args...).WithHint("it may be damaged: fetch it again")
 }
 
-// unsupported says that the file asks for something that is not here.
-func unsupported(what string) error {
+// unsupportedError says that the file asks for something that is not here.
+func unsupportedError(what string) error {
 	return say.Errorf("%s is not supported", what).
 		WithHint("without --tokenizer Pitot counts by the server's own usage")
 }
@@ -117,7 +117,7 @@ func unsupported(what string) error {
 func huggingFace(data []byte) (*Tokenizer, error) {
 	var f hfFile
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, damaged("it is not a tokenizer.json: %v", err)
+		return nil, damagedError("it is not a tokenizer.json: %v", err)
 	}
 	if len(f.Model) == 0 {
 		return nil, say.Errorf("it has no model, so it is not a tokenizer.json").
@@ -125,7 +125,7 @@ func huggingFace(data []byte) (*Tokenizer, error) {
 	}
 	var m hfModel
 	if err := json.Unmarshal(f.Model, &m); err != nil {
-		return nil, damaged("its model cannot be read: %v", err)
+		return nil, damagedError("its model cannot be read: %v", err)
 	}
 	b := &builder{t: &Tokenizer{}}
 	if err := b.buildNormalizer(f.Normalizer); err != nil {
@@ -220,7 +220,7 @@ func (b *builder) buildNormalizer(p *hfPart) error {
 	case "Precompiled":
 		data, err := base64.StdEncoding.DecodeString(p.Charsmap)
 		if err != nil {
-			return damaged("its charsmap cannot be read: %v", err)
+			return damagedError("its charsmap cannot be read: %v", err)
 		}
 		if len(data) == 0 {
 			return nil
@@ -233,7 +233,7 @@ func (b *builder) buildNormalizer(p *hfPart) error {
 	case "ByteLevel":
 		b.byteLevel = true
 	default:
-		return unsupported("its normalizer " + strconv.Quote(p.Type))
+		return unsupportedError("its normalizer " + strconv.Quote(p.Type))
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func (p hfPattern) newFinder() (finder, error) {
 	case p.Regex != nil:
 		return expressionOf(*p.Regex, false)
 	}
-	return nil, damaged("a pattern is missing")
+	return nil, damagedError("a pattern is missing")
 }
 
 // expressionOf is a known expression's scanner, or the expression itself.
@@ -264,7 +264,7 @@ func behaviourOf(name string) (behaviour, error) {
 	if i := slices.Index(names, name); i >= 0 {
 		return behaviour(i), nil
 	}
-	return 0, unsupported("its behaviour " + strconv.Quote(name))
+	return 0, unsupportedError("its behaviour " + strconv.Quote(name))
 }
 
 func valueOr(p *bool, otherwise bool) bool {
@@ -280,7 +280,7 @@ func (b *builder) preTokenizer(p *hfPart) error {
 	}
 	if b.byteLevel && p.Type != "Sequence" && len(b.t.steps) > 0 {
 		if _, last := b.t.steps[len(b.t.steps)-1].(byteLevel); last {
-			return unsupported("a pre-tokenizer behind ByteLevel")
+			return unsupportedError("a pre-tokenizer behind ByteLevel")
 		}
 	}
 	add := func(s preTokenizer) { b.t.steps = append(b.t.steps, s) }
@@ -336,12 +336,12 @@ func (b *builder) preTokenizer(p *hfPart) error {
 			n = 5
 		}
 		if n < 0 {
-			return damaged("pieces of %d characters", n)
+			return damagedError("pieces of %d characters", n)
 		}
 		add(fixedLength(n))
 	case "Metaspace":
 		if utf8.RuneCountInString(p.Replacement) != 1 {
-			return damaged("its Metaspace stands for %q", p.Replacement)
+			return damagedError("its Metaspace stands for %q", p.Replacement)
 		}
 		scheme := p.Scheme
 		switch {
@@ -354,7 +354,7 @@ func (b *builder) preTokenizer(p *hfPart) error {
 		b.lead = b.lead || scheme != "never"
 		add(metaspace{mark: p.Replacement, always: scheme == "always", first: scheme == "first", split: valueOr(p.Split, true)})
 	default:
-		return unsupported("its pre-tokenizer " + strconv.Quote(p.Type))
+		return unsupportedError("its pre-tokenizer " + strconv.Quote(p.Type))
 	}
 	return nil
 }
@@ -384,16 +384,16 @@ func (b *builder) buildModel(m hfModel) error {
 	case "Unigram":
 		return b.buildUnigram(m)
 	}
-	return unsupported("its model " + strconv.Quote(m.Type))
+	return unsupportedError("its model " + strconv.Quote(m.Type))
 }
 
 func (b *builder) read(vocab json.RawMessage) error {
 	if err := json.Unmarshal(vocab, &b.vocabulary); err != nil {
-		return damaged("its vocabulary cannot be read: %v", err)
+		return damagedError("its vocabulary cannot be read: %v", err)
 	}
 	for token, id := range b.vocabulary {
 		if id > mostIDs {
-			return damaged("it has the id %d", id)
+			return damagedError("it has the id %d", id)
 		}
 		if err := checkToken(token); err != nil {
 			return err
@@ -419,7 +419,7 @@ func fallbackOf(vocab map[string]uint32) *fallback {
 
 func (b *builder) buildBPE(m hfModel) error {
 	if m.Dropout != nil && *m.Dropout > 0 {
-		return unsupported("BPE with dropout, whose counts are random,")
+		return unsupportedError("BPE with dropout, whose counts are random,")
 	}
 	if err := b.read(m.Vocab); err != nil {
 		return err
@@ -440,7 +440,7 @@ func (b *builder) buildBPE(m hfModel) error {
 		right, okRight := p.vocab[pair[1]]
 		both, ok := p.vocab[pair[0]+strings.TrimPrefix(pair[1], m.Prefix)]
 		if !okLeft || !okRight || !ok {
-			return damaged("it merges %q and %q, which are not all in its vocabulary", pair[0], pair[1])
+			return damagedError("it merges %q and %q, which are not all in its vocabulary", pair[0], pair[1])
 		}
 		p.merges.add(int32(left), int32(right), uint32(rank), int32(both))
 		p.joined.addMerge(pair[0], pair[1])
@@ -448,7 +448,7 @@ func (b *builder) buildBPE(m hfModel) error {
 	if m.UnkToken != "" {
 		id, ok := p.vocab[m.UnkToken]
 		if !ok {
-			return damaged("its unknown token %q is not in its vocabulary", m.UnkToken)
+			return damagedError("its unknown token %q is not in its vocabulary", m.UnkToken)
 		}
 		p.unknown = int32(id)
 	}
@@ -460,7 +460,7 @@ func (b *builder) buildBPE(m hfModel) error {
 		return nil
 	}
 	if b.byteLevel {
-		return unsupported("byte-level BPE with a prefix or a suffix")
+		return unsupportedError("byte-level BPE with a prefix or a suffix")
 	}
 	p.chars = characterIDsOf(p.vocab)
 	words := slices.ContainsFunc(b.t.steps, func(s preTokenizer) bool { m, is := s.(metaspace); return is && m.split })
@@ -523,7 +523,7 @@ func mergesOf(data json.RawMessage) ([][2]string, error) {
 	}
 	var lines []string
 	if err := json.Unmarshal(data, &lines); err != nil {
-		return nil, damaged("its merges cannot be read: %v", err)
+		return nil, damagedError("its merges cannot be read: %v", err)
 	}
 	pairs = make([][2]string, 0, len(lines))
 	for _, line := range lines {
@@ -532,7 +532,7 @@ func mergesOf(data json.RawMessage) ([][2]string, error) {
 		}
 		a, z, ok := strings.Cut(line, " ")
 		if !ok || strings.Contains(z, " ") {
-			return nil, damaged("the merge %q is not of two tokens", line)
+			return nil, damagedError("the merge %q is not of two tokens", line)
 		}
 		pairs = append(pairs, [2]string{a, z})
 	}
@@ -545,7 +545,7 @@ func (b *builder) wordPiece(m hfModel) error {
 	}
 	unknown, ok := b.vocabulary[m.UnkToken]
 	if !ok {
-		return damaged("its unknown token %q is not in its vocabulary", m.UnkToken)
+		return damagedError("its unknown token %q is not in its vocabulary", m.UnkToken)
 	}
 	longest := m.LongestWord
 	if longest <= 0 {
@@ -570,12 +570,12 @@ func (b *builder) wordPiece(m hfModel) error {
 func (b *builder) buildUnigram(m hfModel) error {
 	var rows [][2]json.RawMessage
 	if err := json.Unmarshal(m.Vocab, &rows); err != nil {
-		return damaged("its vocabulary cannot be read: %v", err)
+		return damagedError("its vocabulary cannot be read: %v", err)
 	}
 	tokens, scores := make([]string, len(rows)), make([]float64, len(rows))
 	for i, row := range rows {
 		if json.Unmarshal(row[0], &tokens[i]) != nil || json.Unmarshal(row[1], &scores[i]) != nil {
-			return damaged("token %d of its vocabulary cannot be read", i)
+			return damagedError("token %d of its vocabulary cannot be read", i)
 		}
 		if err := checkToken(tokens[i]); err != nil {
 			return err
@@ -585,7 +585,7 @@ func (b *builder) buildUnigram(m hfModel) error {
 	if m.UnkID != nil {
 		unknown = *m.UnkID
 		if unknown < 0 || unknown >= len(rows) {
-			return damaged("its unknown token %d is not in its vocabulary", unknown)
+			return damagedError("its unknown token %d is not in its vocabulary", unknown)
 		}
 	}
 	return b.unigramOf(tokens, scores, unknown, m.ByteFallback)
@@ -622,7 +622,7 @@ func (b *builder) unigramOf(tokens []string, scores []float64, unknown int, fall
 func (b *builder) addTokens(tokens []hfAdded) error {
 	for _, a := range tokens {
 		if a.ID > mostIDs {
-			return damaged("it has the id %d", a.ID)
+			return damagedError("it has the id %d", a.ID)
 		}
 		if err := checkToken(a.Content); err != nil {
 			return err
@@ -750,7 +750,7 @@ func (b *builder) postProcessor(p *hfPart) error {
 			if s, ok := piece["SpecialToken"]; ok {
 				var name string
 				if json.Unmarshal(s.ID, &name) != nil {
-					return damaged("its template cannot be read")
+					return damagedError("its template cannot be read")
 				}
 				if text {
 					b.t.after = append(b.t.after, p.Special[name].IDs...)
@@ -770,12 +770,12 @@ func (b *builder) postProcessor(p *hfPart) error {
 			var pair [2]json.RawMessage
 			var id uint32
 			if json.Unmarshal(around.data, &pair) != nil || json.Unmarshal(pair[1], &id) != nil {
-				return damaged("its [CLS] and [SEP] cannot be read")
+				return damagedError("its [CLS] and [SEP] cannot be read")
 			}
 			*around.to = append(*around.to, id)
 		}
 	default:
-		return unsupported("its post-processor " + strconv.Quote(p.Type))
+		return unsupportedError("its post-processor " + strconv.Quote(p.Type))
 	}
 	return nil
 }

@@ -47,8 +47,8 @@ type field struct {
 	data   []byte
 }
 
-// fields reads a message.
-func fields(data []byte, each func(field) bool) bool {
+// readFields reads a message.
+func readFields(data []byte, each func(field) bool) bool {
 	for len(data) > 0 {
 		key, n := binary.Uvarint(data)
 		if n <= 0 {
@@ -87,11 +87,11 @@ func fields(data []byte, each func(field) bool) bool {
 
 func parseSentencePiece(data []byte) (m spModel, ok bool) {
 	m = spModel{kind: 1, prefix: true, extra: true, escape: true}
-	ok = fields(data, func(f field) bool {
+	ok = readFields(data, func(f field) bool {
 		switch f.number {
 		case 1:
 			p := spPiece{kind: 1}
-			ok := fields(f.data, func(f field) bool {
+			ok := readFields(f.data, func(f field) bool {
 				switch f.number {
 				case 1:
 					p.text = string(f.data)
@@ -105,7 +105,7 @@ func parseSentencePiece(data []byte) (m spModel, ok bool) {
 			m.pieces = append(m.pieces, p)
 			return ok
 		case 2:
-			return fields(f.data, func(f field) bool {
+			return readFields(f.data, func(f field) bool {
 				switch f.number {
 				case 3:
 					m.kind = f.value
@@ -117,7 +117,7 @@ func parseSentencePiece(data []byte) (m spModel, ok bool) {
 				return true
 			})
 		case 3:
-			return fields(f.data, func(f field) bool {
+			return readFields(f.data, func(f field) bool {
 				switch f.number {
 				case 2:
 					m.charsmap = f.data
@@ -139,7 +139,7 @@ func parseSentencePiece(data []byte) (m spModel, ok bool) {
 func sentencePiece(data []byte) (*Tokenizer, error) {
 	m, ok := parseSentencePiece(data)
 	if !ok {
-		return nil, damaged("it is not a SentencePiece model")
+		return nil, damagedError("it is not a SentencePiece model")
 	}
 	b := &builder{t: &Tokenizer{}, fallback: m.fallback, lead: m.prefix && !m.suffix, vocabulary: map[string]uint32{}}
 	if m.escape {
@@ -202,7 +202,7 @@ func sentencePiece(data []byte) (*Tokenizer, error) {
 		}
 		b.t.normalized = newAddedSet(user)
 	default:
-		return nil, unsupported("a SentencePiece model that is neither Unigram nor BPE")
+		return nil, unsupportedError("a SentencePiece model that is neither Unigram nor BPE")
 	}
 	b.vocabulary = all
 	b.decodeTokens(nil)

@@ -32,7 +32,7 @@ func tiktokenSizes() map[int]struct {
 	}
 }
 
-func tiktoken(data []byte) (*Tokenizer, error) {
+func readTiktoken(data []byte) (*Tokenizer, error) {
 	ranks := map[string]uint32{}
 	at := 0
 	for line := range bytes.Lines(data) {
@@ -55,11 +55,11 @@ func tiktoken(data []byte) (*Tokenizer, error) {
 		}
 	}
 	if len(ranks) == 0 {
-		return nil, damaged("it is empty")
+		return nil, damagedError("it is empty")
 	}
 	known, ok := tiktokenSizes()[len(ranks)]
 	if !ok {
-		return nil, unsupported(fmt.Sprintf("a tiktoken file of %s tokens, whose expression is not known,", say.Count(len(ranks))))
+		return nil, unsupportedError(fmt.Sprintf("a tiktoken file of %s tokens, whose expression is not known,", say.Count(len(ranks))))
 	}
 	return byRank("tiktoken "+known.name, ranks, known.scan, 0), nil
 }
@@ -102,16 +102,16 @@ type tekkenFile struct {
 	} `json:"vocab"`
 }
 
-// tekken reads one: ids are ranks behind those of the special tokens, and of
+// readTekken reads one: ids are ranks behind those of the special tokens, and of
 // the vocabulary only as much is used as the configuration says.
-func tekken(data []byte) (*Tokenizer, error) {
+func readTekken(data []byte) (*Tokenizer, error) {
 	var f tekkenFile
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, damaged("it is not a tekken.json: %v", err)
+		return nil, damagedError("it is not a tekken.json: %v", err)
 	}
 	inner := f.Config.Size - f.Config.Special
 	if f.Config.Special < 0 || f.Config.Special > mostIDs || inner <= 0 || inner > len(f.Vocab) {
-		return nil, damaged("its vocabulary has %s of %s tokens", say.Count(len(f.Vocab)), say.Count(inner))
+		return nil, damagedError("its vocabulary has %s of %s tokens", say.Count(len(f.Vocab)), say.Count(inner))
 	}
 	at, err := expressionOf(f.Config.Pattern, true)
 	if err != nil {

@@ -59,7 +59,7 @@ func Open(path string) (*Tokenizer, error) {
 
 // Parse reads a tokenizer from the bytes of its file.
 func Parse(data []byte) (*Tokenizer, error) {
-	t, err := read(data)
+	t, err := readByFormat(data)
 	if err != nil {
 		return nil, err
 	}
@@ -69,22 +69,22 @@ func Parse(data []byte) (*Tokenizer, error) {
 	return t, nil
 }
 
-// read tells the forms of files apart.
-func read(data []byte) (*Tokenizer, error) {
+// readByFormat tells the forms of files apart.
+func readByFormat(data []byte) (*Tokenizer, error) {
 	text := bytes.TrimSpace(data)
 	if len(text) > 0 && (text[0] == '{' || text[0] == '[') {
 		var is struct {
 			Config *struct{ Pattern *string }
 		}
 		if json.Unmarshal(data, &is) == nil && is.Config != nil && is.Config.Pattern != nil {
-			return tekken(data)
+			return readTekken(data)
 		}
 		return huggingFace(data)
 	}
 	if _, ok := parseSentencePiece(data); ok {
 		return sentencePiece(data)
 	}
-	return tiktoken(data)
+	return readTiktoken(data)
 }
 
 // Name says what kind of tokenizer it is.
@@ -183,7 +183,7 @@ func (e *Encoder) TokenEnds(ends []int, text []byte) (_ []int, known bool, err e
 // more work or more text than is believed of one.
 func (e *Encoder) Append(ids []uint32, text []byte) (_ []uint32, err error) {
 	if !utf8.Valid(text) {
-		e.valid = repair(e.valid[:0], text)
+		e.valid = repairUTF8(e.valid[:0], text)
 		text = e.valid
 	}
 	own := e.ids
@@ -246,7 +246,7 @@ const longestToken = 1 << 12
 // checkToken refuses a token that is too long.
 func checkToken(token string) error {
 	if len(token) > longestToken {
-		return damaged("a token of it has %s bytes", say.Count(len(token)))
+		return damagedError("a token of it has %s bytes", say.Count(len(token)))
 	}
 	return nil
 }
@@ -287,11 +287,11 @@ func (e *Encoder) cachePiece(piece []byte, before int) {
 	}
 }
 
-// repair appends s to dst with U+FFFD for each sequence of bytes that is no
+// repairUTF8 appends s to dst with U+FFFD for each sequence of bytes that is no
 // UTF-8: one for as much as could have begun a character, as Unicode recommends and
 // Python and browsers do (The Unicode Standard, 3.9, U+FFFD substitution of
 // maximal subparts).
-func repair(dst, s []byte) []byte {
+func repairUTF8(dst, s []byte) []byte {
 	for i := 0; i < len(s); {
 		if r, n := utf8.DecodeRune(s[i:]); r != utf8.RuneError || n > 1 {
 			dst = append(dst, s[i:i+n]...)

@@ -167,7 +167,7 @@ func (f *Fixed) emissionGap(job *fixedJob) int64 {
 	if f.sigma == 0 {
 		return int64(d)
 	}
-	z := normal(f.cfg.Seed, uint64(job.ID), uint64(job.k))
+	z := normalDeviate(f.cfg.Seed, uint64(job.ID), uint64(job.k))
 	return int64(float64(d) * math.Exp(f.sigma*z-f.sigma*f.sigma/2))
 }
 
@@ -194,9 +194,9 @@ func (f *Fixed) emitDue(job *fixedJob) {
 	f.out = append(f.out, e)
 }
 
-// normal is a standard normal deviate that depends on its arguments only
+// normalDeviate is a standard normal deviate that depends on its arguments only
 // (Box and Muller, 1958).
-func normal(seed, id, k uint64) float64 {
+func normalDeviate(seed, id, k uint64) float64 {
 	h := Mix(Mix(Mix(seed)^id) ^ k)
 	u := (float64(h>>11) + 0.5) / (1 << 53)
 	v := float64(Mix(h)>>11) / (1 << 53)

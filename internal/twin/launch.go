@@ -10,5 +10,5 @@ func LaunchFactor(cv float64, launch uint64) float64 {
 		return 1
 	}
 	sigma := math.Sqrt(math.Log1p(cv * cv)) // of the logarithm
-	return math.Exp(sigma*normal(launch, 0, 0) - sigma*sigma/2)
+	return math.Exp(sigma*normalDeviate(launch, 0, 0) - sigma*sigma/2)
 }

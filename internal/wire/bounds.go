@@ -62,11 +62,11 @@ func boundsOf(a api.Asked, request int64) bounds {
 	return b
 }
 
-// believable says whether so many tokens can be in an answer with so many
+// isBelievable says whether so many tokens can be in an answer with so many
 // bytes of text: no more than were asked for, or else no more than there are
 // bytes, as no visible token is shorter than one. A sixteenth and a few more
 // are let pass: some count the tokens that open or end an answer.
-func (b *bounds) believable(tokens, text int64) bool {
+func (b *bounds) isBelievable(tokens, text int64) bool {
 	most := max(b.tokens, text)
 	return tokens <= most+most/16+16
 }
@@ -111,7 +111,7 @@ func (e *memoryError) Error() string {
 	return fmt.Sprintf("the answers under way hold %d MiB, all that this client gives them", e.limit>>20)
 }
 
-// oversized is the error of an answer that exceeds one of its bounds.
-func oversized(what string, limit int64) error {
+// oversizedError is the error of an answer that exceeds one of its bounds.
+func oversizedError(what string, limit int64) error {
 	return &api.OversizedError{What: what, Limit: limit}
 }

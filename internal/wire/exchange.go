@@ -224,7 +224,7 @@ func (x *Exchange) Feed(b []byte, a stamp.Arrival) (done bool) {
 	used, err := x.http.feed(b, x.onBody)
 	x.Row.BytesIn += int64(len(b))
 	if err == nil && x.Row.BytesIn > x.bounds.bytes && x.http.state != ended {
-		err = oversized("bytes", x.bounds.bytes)
+		err = oversizedError("bytes", x.bounds.bytes)
 	}
 	x.flushChunks(a.More)
 	if x.Row.Headers < 0 && x.http.headersDone() {
@@ -315,7 +315,7 @@ func (x *Exchange) takePlain(b []byte) error {
 		return errAbandoned
 	}
 	if x.unpacked += int64(len(b)); x.unpacked > x.bounds.bytes {
-		return oversized("bytes", x.bounds.bytes)
+		return oversizedError("bytes", x.bounds.bytes)
 	}
 	if x.http.document && x.Row.Stream && len(x.whole) == 0 && beginsStream(b) {
 		x.http.document = false
@@ -332,7 +332,7 @@ func (x *Exchange) takePlain(b []byte) error {
 		return nil
 	}
 	if len(x.whole)+len(b) > maxWhole {
-		return oversized("bytes in one answer", maxWhole)
+		return oversizedError("bytes in one answer", maxWhole)
 	}
 	x.whole = append(x.whole, b...)
 	if len(x.whole) > unaccounted {
@@ -490,7 +490,7 @@ func (x *Exchange) countEvent() error {
 		x.Row.FirstEvent = x.at
 	}
 	if x.events++; x.events > x.bounds.events {
-		return oversized("events", x.bounds.events)
+		return oversizedError("events", x.bounds.events)
 	}
 	// Of several events in a read only the last has the read's stamp.
 	for ; x.passed < len(x.fresh); x.passed++ {
@@ -499,7 +499,7 @@ func (x *Exchange) countEvent() error {
 	return nil
 }
 
-func (x *Exchange) tooManyChoices() error { return oversized("choices", x.bounds.choices) }
+func (x *Exchange) tooManyChoices() error { return oversizedError("choices", x.bounds.choices) }
 
 // countDelta adds what an event or a whole answer reports to the row.
 func (x *Exchange) countDelta(d *api.Delta) error {

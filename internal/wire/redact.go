@@ -98,7 +98,7 @@ func newRedactor(secrets string) *redactor {
 
 // addForm adds a way to write a secret, of which pieces of need characters are removed.
 func (r *redactor) addForm(l level, need int) {
-	letters, at := l.letters()
+	letters, at := l.lettersAndDigits()
 	form := len(r.forms)
 	r.forms = append(r.forms, letters)
 	end := 0
@@ -133,7 +133,7 @@ func (r *redactor) removePieces(s string) string {
 	}
 	var secret []bool // by byte of s, nil where there is no piece
 	for _, l := range levelsOf(s) {
-		letters, at := l.letters()
+		letters, at := l.lettersAndDigits()
 		covered := 0
 		for begin := range letters {
 			for _, p := range r.pieces {
@@ -201,9 +201,9 @@ func levelsOf(s string) []level {
 	return list
 }
 
-// letters returns the letters and digits of a level, in lower case, and where each stands.
+// lettersAndDigits returns the letters and digits of a level, in lower case, and where each stands.
 // Bytes beyond ASCII count as letters.
-func (l level) letters() (string, []int) {
+func (l level) lettersAndDigits() (string, []int) {
 	out, at := make([]byte, 0, len(l.text)), make([]int, 0, len(l.text))
 	for i, c := range l.text {
 		switch {

@@ -81,7 +81,7 @@ func TestRedactWritings(t *testing.T) {
 			text := "invalid key " + write(key) + " - no."
 			got := Redact(text, "other-secret-of-some-length\n"+key)
 			kept := strings.TrimSuffix(strings.TrimPrefix(got, "invalid key "), " - no.")
-			letters, _ := newLevel(strings.ReplaceAll(kept, redacted, "")).letters()
+			letters, _ := newLevel(strings.ReplaceAll(kept, redacted, "")).lettersAndDigits()
 			if !strings.Contains(got, redacted) || len(got)-len(kept) != len("invalid key  - no.") || len(letters) > len("BasicQmVhcmVyIH+0=") {
 				t.Errorf("%s, %s: %q", key, name, got)
 			}
@@ -128,7 +128,7 @@ func FuzzRedact(f *testing.F) {
 			return
 		}
 		for name, write := range map[string]func(string) string{"JSON": writings["JSON"], "URL": writings["URL"], "base64": writings["base64"]} {
-			letters, _ := newLevel(secret).letters()
+			letters, _ := newLevel(secret).lettersAndDigits()
 			if len(letters) < 2*longSecret || len(text) > 1<<10 {
 				continue
 			}

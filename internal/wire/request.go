@@ -80,7 +80,7 @@ func (d *Dialer) exchangeOnce(ctx context.Context, c *Conn, method, path string,
 	r.reset()
 	plain := func(b []byte) error {
 		if int64(len(a.Body)+len(b)) > most {
-			return oversized("bytes", most)
+			return oversizedError("bytes", most)
 		}
 		a.Body = append(a.Body, b...)
 		return nil

@@ -79,7 +79,7 @@ func (x *Exchange) checkUsage() {
 	if x.bounds.tokens == 0 && r.ReasoningTokens <= unlimited { // reasoning that is not shown has no bytes
 		tokens -= int64(max(r.ReasoningTokens, 0)) + freeTokens
 	}
-	if x.bounds.believable(tokens, r.TextBytes) {
+	if x.bounds.isBelievable(tokens, r.TextBytes) {
 		return
 	}
 	asked := ""
@@ -107,7 +107,7 @@ func (x *Exchange) countTokens(d *api.Delta) {
 	for _, p := range d.Parts {
 		sum += int64(p.Tokens)
 	}
-	if x.bounds.believable(sum, x.Row.TextBytes) {
+	if x.bounds.isBelievable(sum, x.Row.TextBytes) {
 		x.visible = sum
 		return
 	}

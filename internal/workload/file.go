@@ -128,7 +128,7 @@ func Open(path string, o FileOptions) (*File, error) {
 	f := &File{file: file, path: path, options: o}
 	if !f.indexedBefore() {
 		f.stats = FileStats{Skipped: map[string]int{}, First: map[string]int{}, Unused: map[string]int{}}
-		if err := f.index(); err != nil {
+		if err := f.indexRequests(); err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
 		f.keepIndex()
@@ -182,8 +182,8 @@ func (f *File) keepIndex() {
 	indexed.of = File{path: f.path, sha256: f.sha256, size: f.size, format: f.format, entries: slices.Clone(f.entries), stats: f.Stats()}
 }
 
-// index reads the whole file once and keeps where its requests are.
-func (f *File) index() error {
+// indexRequests reads the whole file once and keeps where its requests are.
+func (f *File) indexRequests() error {
 	hash := sha256.New()
 	var bad unread
 	head := make([]byte, headBytes)
@@ -196,13 +196,13 @@ func (f *File) index() error {
 		f.format, look.table = tableFormat(t), t
 		f.stats.Above = t.above
 	}
-	err = scan(io.TeeReader(io.NewSectionReader(f.file, 0, math.MaxInt64), hash), f.path, found, func(kind container, offset int64, raw []byte) error {
+	err = scanRecords(io.TeeReader(io.NewSectionReader(f.file, 0, math.MaxInt64), hash), f.path, found, func(kind container, offset int64, raw []byte) error {
 		f.stats.Records++
 		if f.format.parse == nil {
 			if kind == textLines && namesJSON(f.path) { // text would be asked as it stands, braces and all
 				return errors.New("want a JSON object, by the file's name")
 			}
-			format, err := detect(kind, raw)
+			format, err := detectFormat(kind, raw)
 			if err != nil {
 				return err
 			}

@@ -65,8 +65,8 @@ func objectFormats() []format {
 	}
 }
 
-// detect tells the format of a file by its first record.
-func detect(kind container, raw []byte) (format, error) {
+// detectFormat tells the format of a file by its first record.
+func detectFormat(kind container, raw []byte) (format, error) {
 	if kind == textLines {
 		return format{name: "text", parse: parseText}, nil
 	}

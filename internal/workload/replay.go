@@ -88,7 +88,7 @@ func (r SessionReplay) At(item int64) (Request, error) {
 	}
 	if turn > 0 {
 		k := list[turn-1]
-		if err := r.rows.turnAt(k, func(x *row) { r.fill(&q, x, nonce, n+int64(k)) }); err != nil {
+		if err := r.rows.turnAt(k, func(x *row) { r.fillRequest(&q, x, nonce, n+int64(k)) }); err != nil {
 			return Request{}, err
 		}
 	}
@@ -114,12 +114,12 @@ func (r *Replay) At(i int64) (Request, error) {
 	n := r.rows.Len()
 	number, nonce := (i+r.first)%n, seed.At(r.config.Nonce, streamPass, uint64((i+r.first)/n))
 	q := Request{ID: i, Session: Unknown}
-	err := r.rows.readRow(number, func(x *row) { r.fill(&q, x, nonce, number) })
+	err := r.rows.readRow(number, func(x *row) { r.fillRequest(&q, x, nonce, number) })
 	return q, err
 }
 
-// fill makes the request of a row.
-func (r *Replay) fill(q *Request, x *row, nonce uint64, i int64) {
+// fillRequest makes the request of a row.
+func (r *Replay) fillRequest(q *Request, x *row, nonce uint64, i int64) {
 	c := r.config.Calibration
 	words := max(c.wordsForTokens(int(x.input)), 1)
 	inside := Calibration{PerWord: c.PerWord} // the template's tokens belong to the prompt as a whole
@@ -153,7 +153,7 @@ func (r *Replay) fill(q *Request, x *row, nonce uint64, i int64) {
 
 // Describe describes the workload when it is rendered with v.
 func (r *Replay) Describe(v *token.Vocabulary) Description {
-	d := r.rows.describe()
+	d := r.rows.describeTrace()
 	d.Output = r.config.Output.String()
 	d.Vocabulary = &VocabularyDescription{v.Name(), v.Size(), v.FirstSize()}
 	if k := r.config.Calibration; k.isKnown() {

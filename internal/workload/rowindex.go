@@ -105,14 +105,14 @@ func openRows(path string) (*Rows, error) {
 		return nil, &FileError{Path: path, Trace: true, Err: err}
 	}
 	r := &Rows{path: path, file: file, store: spill.New("", rowsInMemory)}
-	if err := r.index(); err != nil {
+	if err := r.indexRows(); err != nil {
 		return nil, errors.Join(&FileError{Path: path, Trace: true, Err: err}, file.Close(), r.store.Close())
 	}
 	return r, nil
 }
 
-// index reads all of it once.
-func (r *Rows) index() (err error) {
+// indexRows reads all of it once.
+func (r *Rows) indexRows() (err error) {
 	head := make([]byte, headBytes)
 	n, err := r.file.ReadAt(head, r.file.TextStart())
 	if err != nil && err != io.EOF {
@@ -295,8 +295,8 @@ func (r *Rows) checkReplayable() error {
 	return nil
 }
 
-// describe describes the requests of a trace.
-func (r *Rows) describe() Description {
+// describeTrace describes the requests of a trace.
+func (r *Rows) describeTrace() Description {
 	skipped := map[string]int{}
 	for reason, n := range r.count.Rejected {
 		skipped[reason] = n

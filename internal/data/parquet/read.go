@@ -121,8 +121,8 @@ type Pages struct {
 	def, rep      []uint8
 }
 
-// Pages begins to read a column, by its place among all that have values.
-func (f *File) Pages(group, column int) (*Pages, error) {
+// ReadPages begins to read a column, by its place among all that have values.
+func (f *File) ReadPages(group, column int) (*Pages, error) {
 	chunk := &f.meta.RowGroups[group].Columns[column]
 	m := &chunk.MetaData
 	begin := m.DataPageOffset

@@ -42,7 +42,7 @@ func (r *Rows) Next() (map[string]any, error) {
 		}
 		r.cursors = make([]cursor, len(r.file.leaves))
 		for i := range r.cursors {
-			pages, err := r.file.Pages(r.group, i)
+			pages, err := r.file.ReadPages(r.group, i)
 			if err != nil {
 				return nil, r.wrapError(i, err)
 			}

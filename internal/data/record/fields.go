@@ -111,7 +111,7 @@ type requestRow struct {
 	chunkEnd int64
 }
 
-func (r *requestRow) part() part {
+func (r *requestRow) partKey() part {
 	worker, _ := splitID(r.ID)
 	return part{r.Point, worker}
 }
@@ -142,7 +142,7 @@ type chunkRow struct {
 	Chunk
 }
 
-func (c *chunkRow) part() part {
+func (c *chunkRow) partKey() part {
 	worker, _ := splitID(c.Request)
 	return part{c.point, worker}
 }
@@ -179,7 +179,7 @@ type sampleRow struct {
 	worker int32
 }
 
-func (s *sampleRow) part() part { return part{s.Point, s.worker} }
+func (s *sampleRow) partKey() part { return part{s.Point, s.worker} }
 
 var sampleFields = []field[sampleRow]{
 	{name: "point", at: func(s *sampleRow) any { return &s.Point }},

@@ -27,7 +27,7 @@ type Join[S any] struct {
 
 // Add takes in the chunks and rows of a frame.
 func (j *Join[S]) Add(f *Frame) {
-	if of := f.part(); of != j.part && len(f.Chunks)+len(f.Rows) > 0 {
+	if of := f.partKey(); of != j.part && len(f.Chunks)+len(f.Rows) > 0 {
 		j.turnTo(of)
 	}
 	for i := range f.Chunks {

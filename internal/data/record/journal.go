@@ -180,7 +180,7 @@ func (w *frameWriter) copy(to io.Writer, dir string, keep func(*Frame) bool) (si
 		if !keep(&f) {
 			continue
 		}
-		b.reset(f.part())
+		b.reset(f.partKey())
 		for i := range f.Chunks {
 			b.addChunk(f.Chunks[i])
 		}
@@ -247,7 +247,7 @@ func (j *Journal) AddFrame(f *Frame) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	add := func(put func(*batch)) {
-		if b := j.openBatch(f.part()); b != nil {
+		if b := j.openBatch(f.partKey()); b != nil {
 			put(b)
 			j.sealFull()
 		}
@@ -403,7 +403,7 @@ func (j *Journal) seal() {
 }
 
 // wakeFlusher has what there is written.
-func (j *Journal) wakeFlusher() { wake(j.wake) }
+func (j *Journal) wakeFlusher() { wakeWaiter(j.wake) }
 
 // checkEvery is the interval of checks of the file while nothing is written. Something else may
 // have deleted it, or a full disk may have room for a [LostMark].
@@ -545,15 +545,15 @@ func (j *Journal) write(b *batch) error {
 	j.before = j.end.Load()
 	j.end.Store(j.before + int64(len(j.out)))
 	j.earlier, j.frames = j.frames, frames
-	wake(j.grown)
+	wakeWaiter(j.grown)
 	if !j.lazy {
-		wake(j.written)
+		wakeWaiter(j.written)
 	}
 	return nil
 }
 
-// wake wakes who waits for a channel, or will.
-func wake(c chan struct{}) {
+// wakeWaiter wakes who waits for a channel, or will.
+func wakeWaiter(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default: // it has been woken already

@@ -86,7 +86,7 @@ func (l *lines[T]) fill() error {
 			return nil
 		}
 		for i := range l.columns {
-			pages, err := l.parquet.Pages(l.group, l.at[i])
+			pages, err := l.parquet.ReadPages(l.group, l.at[i])
 			if err != nil {
 				return fmt.Errorf("column %s: %w", l.fields[i].name, err)
 			}

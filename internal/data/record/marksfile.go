@@ -29,7 +29,7 @@ type jsonMark struct {
 	Data   string `json:"data"`
 }
 
-func (j *jsonMark) part() part { return part{j.Point, j.Worker} }
+func (j *jsonMark) partKey() part { return part{j.Point, j.Worker} }
 
 func (j *jsonMark) toMark() Mark {
 	return Mark{Point: j.Point, T: j.T, Name: j.Name, Data: []byte(j.Data)}

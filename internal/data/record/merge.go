@@ -52,10 +52,10 @@ func parquetRows(dir string) iter.Seq2[Frame, error] {
 					yield(Frame{}, err)
 					return
 				}
-				if r == nil || len(f.Rows) > 0 && r.part() != f.part() {
+				if r == nil || len(f.Rows) > 0 && r.partKey() != f.partKey() {
 					break
 				}
-				of := r.part()
+				of := r.partKey()
 				f.Point, f.Worker, f.Rows = of.point, of.worker, append(f.Rows, r.toRow())
 				requests.dropRow()
 			}
@@ -107,7 +107,7 @@ func (m *merge) nextFrame() (bool, error) {
 	f := &m.frame
 	f.Point, f.Worker = of.point, of.worker
 	f.Chunks, f.Rows, f.Samples, f.Marks = f.Chunks[:0], f.Rows[:0], f.Samples[:0], f.Marks[:0]
-	for len(m.marks) > 0 && m.marks[0].part() == of {
+	for len(m.marks) > 0 && m.marks[0].partKey() == of {
 		f.Marks, m.marks = append(f.Marks, m.marks[0].toMark()), m.marks[1:]
 	}
 	for len(f.Chunks) < mergeRows {
@@ -115,7 +115,7 @@ func (m *merge) nextFrame() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if c == nil || c.part() != of {
+		if c == nil || c.partKey() != of {
 			break
 		}
 		f.Chunks = append(f.Chunks, c.toChunk())
@@ -127,7 +127,7 @@ func (m *merge) nextFrame() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if r == nil || r.part() != of {
+		if r == nil || r.partKey() != of {
 			break
 		}
 		f.Rows = append(f.Rows, r.toRow())
@@ -138,7 +138,7 @@ func (m *merge) nextFrame() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if s == nil || s.part() != of {
+		if s == nil || s.partKey() != of {
 			break
 		}
 		f.Samples = append(f.Samples, s.Sample)
@@ -157,22 +157,22 @@ func (m *merge) nextPart() (of part, more bool, err error) {
 		}
 	}
 	if len(m.marks) > 0 {
-		ready(m.marks[0].part())
+		ready(m.marks[0].partKey())
 	}
 	if c, err := m.chunks.peek(); err != nil {
 		return of, false, err
 	} else if c != nil {
-		ready(c.part())
+		ready(c.partKey())
 	}
 	if r, err := m.nextRow(); err != nil {
 		return of, false, err
 	} else if r != nil {
-		ready(r.part())
+		ready(r.partKey())
 	}
 	if s, err := m.samples.peek(); err != nil {
 		return of, false, err
 	} else if s != nil {
-		ready(s.part())
+		ready(s.partKey())
 	}
 	return of, more, nil
 }

@@ -145,7 +145,7 @@ func (w *parquetWriter) writeFrame(f Frame) {
 	if w.ends == nil {
 		w.ends = make(map[part]map[int64]int64)
 	}
-	of := f.part()
+	of := f.partKey()
 	ends := w.ends[of]
 	if ends == nil {
 		ends = make(map[int64]int64)

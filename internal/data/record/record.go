@@ -267,7 +267,7 @@ func splitID(global int64) (worker int32, id int64) {
 // part is whose records a frame holds. Within one part ids are unique.
 type part struct{ point, worker int32 }
 
-func (f *Frame) part() part { return part{f.Point, f.Worker} }
+func (f *Frame) partKey() part { return part{f.Point, f.Worker} }
 
 // less orders parts by point, then by worker.
 func (p part) less(q part) bool {

@@ -84,7 +84,7 @@ func (t *table[T]) encode(full <-chan []T) {
 // write hands rows to the columns.
 func (t *table[T]) write(rows []T) error {
 	for i := range t.fields {
-		t.fields[i].put(t.writer.Column(i), rows)
+		t.fields[i].putColumn(t.writer.Column(i), rows)
 	}
 	if t.rows += len(rows); t.rows < t.group {
 		return nil
@@ -127,8 +127,8 @@ func (t *table[T]) stop() error {
 	return <-t.done
 }
 
-// put hands the field of each of rows to its column.
-func (f *field[T]) put(column *parquet.ColumnWriter, rows []T) {
+// putColumn hands the field of each of rows to its column.
+func (f *field[T]) putColumn(column *parquet.ColumnWriter, rows []T) {
 	null := int64(0)
 	if f.null == ifUnset {
 		null = Unset

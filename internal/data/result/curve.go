@@ -233,12 +233,12 @@ type Verified struct {
 	Attempts   int     `json:"attempts"`
 }
 
-// Excludes says that a point was INVALID and that nothing rests on it: the search has an answer
+// ExcludesPoint says that a point was INVALID and that nothing rests on it: the search has an answer
 // that others carry, or its load was measured again and that counts. A search that claims nothing,
 // and has no other window at a load, stands and falls with it. A window that was under way when the
 // search was interrupted is in no trail, or cut short there, and nothing rests on the whole of it
 // where others stand.
-func (c *Capacity) Excludes(point int) bool {
+func (c *Capacity) ExcludesPoint(point int) bool {
 	claims := c.Load != nil || c.Estimate != nil || c.Bounds != nil || c.Floor != nil
 	for i := range c.Trail {
 		if p := &c.Trail[i]; p.Point == point && p.Excluded {

@@ -51,15 +51,15 @@ func TestExcludes(t *testing.T) {
 	} {
 		c.of.Trail = c.trail
 		for point := range c.trail {
-			if got := c.of.Excludes(point); got != (c.want && point == 1) {
+			if got := c.of.ExcludesPoint(point); got != (c.want && point == 1) {
 				t.Errorf("%s: point %d is excluded: %v", name, point, got)
 			}
 		}
-		if !c.of.Excludes(9) {
+		if !c.of.ExcludesPoint(9) {
 			t.Errorf("%s: a window that was interrupted counts beside others", name)
 		}
 	}
-	if (&Capacity{}).Excludes(0) || (&Capacity{Trail: trail[1:2]}).Excludes(9) {
+	if (&Capacity{}).ExcludesPoint(0) || (&Capacity{Trail: trail[1:2]}).ExcludesPoint(9) {
 		t.Error("a window that was interrupted is left out where none stands")
 	}
 }

@@ -61,9 +61,9 @@ func (p *Point) MetricValue(m *metric.Metric) (value *float64, ci95 *[2]float64,
 	from, code := map[string]float64(nil), SearchOnly
 	switch {
 	case group == "cost":
-		return p.Cost.figure(m.FieldName(), unknown)
+		return p.Cost.figureByKey(m.FieldName(), unknown)
 	case group == "energy":
-		return p.Energy.figure(m.FieldName())
+		return p.Energy.figureByKey(m.FieldName())
 	case group == "window":
 		from, code = p.Window, NotMeasured
 	case group == "server":
@@ -75,8 +75,8 @@ func (p *Point) MetricValue(m *metric.Metric) (value *float64, ci95 *[2]float64,
 	return nil, nil, Reason{Code: code}
 }
 
-// figure returns a cost by its key in run.json.
-func (c *Cost) figure(key string, unknown Reason) (value *float64, ci95 *[2]float64, why Reason) {
+// figureByKey returns a cost by its key in run.json.
+func (c *Cost) figureByKey(key string, unknown Reason) (value *float64, ci95 *[2]float64, why Reason) {
 	if c == nil {
 		return nil, nil, Reason{Code: NoPrice}
 	}
@@ -103,8 +103,8 @@ func (c *Cost) figure(key string, unknown Reason) (value *float64, ci95 *[2]floa
 	return value, ci95, Reason{}
 }
 
-// figure returns an energy by its key in run.json.
-func (e *Energy) figure(key string) (value *float64, ci95 *[2]float64, why Reason) {
+// figureByKey returns an energy by its key in run.json.
+func (e *Energy) figureByKey(key string) (value *float64, ci95 *[2]float64, why Reason) {
 	if e == nil {
 		return nil, nil, Reason{Code: PowerUnknown}
 	}

@@ -617,7 +617,7 @@ type Summary struct {
 // Value is one of the summary's values by its key in JSON: "mean", "p99", "p99_9",
 // "max". It is nil where there is none, and of no summary at all.
 func (s *Summary) Value(key string) *float64 {
-	if at := s.field(key); at != nil {
+	if at := s.fieldByKey(key); at != nil {
 		return *at
 	}
 	return nil
@@ -625,13 +625,13 @@ func (s *Summary) Value(key string) *float64 {
 
 // SetValue puts a value under its key.
 func (s *Summary) SetValue(key string, x *float64) {
-	if at := s.field(key); at != nil {
+	if at := s.fieldByKey(key); at != nil {
 		*at = x
 	}
 }
 
-// field is where a value is kept.
-func (s *Summary) field(key string) **float64 {
+// fieldByKey is where a value is kept.
+func (s *Summary) fieldByKey(key string) **float64 {
 	if s == nil {
 		return nil
 	}

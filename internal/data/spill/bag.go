@@ -48,7 +48,7 @@ func (b *Bag[T]) Add(x T) {
 	b.n++
 	b.max = max(b.max, x)
 	b.sum += uint64(x)
-	high, low := bits.Mul64(magnitude(x), magnitude(x))
+	high, low := bits.Mul64(absoluteValue(x), absoluteValue(x))
 	var carry uint64
 	b.squares[0], carry = bits.Add64(b.squares[0], low, 0)
 	b.squares[1] += high + carry
@@ -58,7 +58,7 @@ func (b *Bag[T]) Add(x T) {
 	}
 }
 
-func magnitude[T uint32 | int64](x T) uint64 {
+func absoluteValue[T uint32 | int64](x T) uint64 {
 	if x < 0 {
 		return uint64(-x)
 	}

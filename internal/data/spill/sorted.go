@@ -133,7 +133,7 @@ func (s *Sorted[T]) All() iter.Seq[*T] {
 			m.push(&open)
 		}
 		for {
-			c := m.first()
+			c := m.lowestCursor()
 			if c == nil || !yield(c.at) {
 				return
 			}
@@ -215,8 +215,8 @@ type merger[T any] struct {
 
 func (c *cursor[T]) comesBefore(a, b int64) bool { return c.a < a || c.a == a && c.b <= b }
 
-// first is the cursor of the lowest record, nil at the end.
-func (m *merger[T]) first() *cursor[T] {
+// lowestCursor is the cursor of the lowest record, nil at the end.
+func (m *merger[T]) lowestCursor() *cursor[T] {
 	for len(m.waiting) > 0 {
 		p := &m.waiting[0]
 		if len(m.heap) > 0 && m.heap[0].comesBefore(p.a, p.b) {

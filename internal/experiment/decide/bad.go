@@ -122,7 +122,7 @@ func fitMixture(logs [][]float64, before float64, from start) (m mixture) {
 	if blocks < 2 || n < 4 {
 		return m
 	}
-	m.start(logs, from)
+	m.initializeEffects(logs, from)
 	share := badBefore / (badBefore + goodBefore)
 	m.sd = before
 	const rounds, enough = 60, 1e-6
@@ -133,14 +133,14 @@ func fitMixture(logs [][]float64, before float64, from start) (m mixture) {
 			break
 		}
 		m.updateMeans(logs)
-		m.sd, share = m.spread(logs)
+		m.sd, share = m.goodSpread(logs)
 	}
 	return m
 }
 
-// start puts configurations and blocks in place: medians are taken in turn (Tukey,
+// initializeEffects puts configurations and blocks in place: medians are taken in turn (Tukey,
 // Exploratory Data Analysis, 1977).
-func (m *mixture) start(logs [][]float64, from start) {
+func (m *mixture) initializeEffects(logs [][]float64, from start) {
 	left := func(i int, of func([]float64) float64) {
 		var xs []float64
 		for b, x := range logs[i] {
@@ -253,8 +253,8 @@ func (m *mixture) updateMeans(logs [][]float64) {
 	}
 }
 
-// spread is that of the good launches, and share how many are bad.
-func (m *mixture) spread(logs [][]float64) (sd, share float64) {
+// goodSpread is that of the good launches, and share how many are bad.
+func (m *mixture) goodSpread(logs [][]float64) (sd, share float64) {
 	squares, good, n := spreadWeight*m.before*m.before, 0.0, 0.0
 	for i, row := range logs {
 		for b, x := range row {
@@ -302,8 +302,8 @@ func allBad(counted, bad, all int) float64 {
 	return p
 }
 
-// trend returns the change of the machine's speed from block to block; nil where that is not known.
-func trend(fit stat.Blocked, confidence float64) *stat.Difference {
+// blockTrend returns the change of the machine's speed from block to block; nil where that is not known.
+func blockTrend(fit stat.Blocked, confidence float64) *stat.Difference {
 	if d, ok := fit.Trend(confidence); ok {
 		return &d
 	}

@@ -111,7 +111,7 @@ func LoadAtLimits(rungs []Rung) (c Carried, ok bool) {
 	}
 	switch {
 	case met < 0:
-		return Carried{Load: sorted[0].Load, Claim: worst(&sorted[0]), AtMost: true}, true
+		return Carried{Load: sorted[0].Load, Claim: worstClaim(&sorted[0]), AtMost: true}, true
 	case met == len(sorted)-1:
 		return Carried{Load: sorted[met].Load, Claim: -1, AtLeast: true}, true
 	}
@@ -121,7 +121,7 @@ func LoadAtLimits(rungs []Rung) (c Carried, ok bool) {
 		if high.Claims[i].Share <= high.Claims[i].Allowed {
 			continue
 		}
-		a, b := excess(low.Claims[i]), excess(high.Claims[i])
+		a, b := logExcess(low.Claims[i]), logExcess(high.Claims[i])
 		share := min(max(-a/(b-a), 0), 1)
 		if load := low.Load * math.Pow(high.Load/low.Load, share); load < c.Load {
 			c.Load, c.Claim = load, i
@@ -138,17 +138,17 @@ func LoadError(requests int, allowed float64) float64 {
 	return min(math.Sqrt(bursts/(float64(requests)*allowed+1))/steepness, most)
 }
 
-// excess is ln of the violations over those that may be; one half is added to the count,
+// logExcess is ln of the violations over those that may be; one half is added to the count,
 // so that none has a logarithm too.
-func excess(v Violated) float64 {
+func logExcess(v Violated) float64 {
 	n := float64(max(v.N, 1))
 	return math.Log((v.Share*n + .5) / (v.Allowed*n + .5))
 }
 
-// worst is the claim of a rung that is violated the most.
-func worst(r *Rung) (at int) {
+// worstClaim is the claim of a rung that is violated the most.
+func worstClaim(r *Rung) (at int) {
 	for i := range r.Claims {
-		if excess(r.Claims[i]) > excess(r.Claims[at]) {
+		if logExcess(r.Claims[i]) > logExcess(r.Claims[at]) {
 			at = i
 		}
 	}

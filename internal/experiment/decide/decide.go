@@ -41,20 +41,20 @@ const (
 	Below                 // one did at none: it carries less
 )
 
-func (p *Problem) beyond(i int) Beyond {
+func (p *Problem) limitsBeyond(i int) Beyond {
 	if p.Beyond == nil {
 		return Between
 	}
 	return p.Beyond[i]
 }
 
-// difference returns the difference between the loads of configurations b and a for the same money,
+// loadDifference returns the difference between the loads of configurations b and a for the same money,
 // as ln. ok is false where the loads that were measured do not tell that it is no more, or no less.
-func (p *Problem) difference(fit stat.Blocked, a, b int) (d stat.Difference, ok bool) {
+func (p *Problem) loadDifference(fit stat.Blocked, a, b int) (d stat.Difference, ok bool) {
 	d, ok = fit.Difference(a, b, p.Confidence)
 	more := math.Log(p.weight(b) / p.weight(a))
-	least := p.beyond(b) == Above || p.beyond(a) == Below // it may be more than the estimate
-	most := p.beyond(b) == Below || p.beyond(a) == Above
+	least := p.limitsBeyond(b) == Above || p.limitsBeyond(a) == Below // it may be more than the estimate
+	most := p.limitsBeyond(b) == Below || p.limitsBeyond(a) == Above
 	if least && d.Estimate-more <= 0 || most && d.Estimate-more >= 0 {
 		return d, false
 	}
@@ -257,11 +257,11 @@ func (d *Decision) updateAfterBlock(p *Problem, block int, final bool) {
 	share := p.errorShare(block)
 	if ok && share > 0 {
 		d.SD = fit.SD
-		d.Drift = trend(fit, p.Confidence)
+		d.Drift = blockTrend(fit, p.Confidence)
 		d.Slower = d.Drift != nil && d.Drift.Estimate < 0 && d.Drift.P < drifts
 		d.testConfigurations(p, fit, block, share, final)
 	}
-	d.choose(p, fit, ok && share > 0, share)
+	d.chooseConfiguration(p, fit, ok && share > 0, share)
 	if block >= p.Planned && !d.Enough {
 		d.Enough, d.Why = true, StopLaunches
 	}
@@ -305,10 +305,10 @@ func (d *Decision) testConfigurations(p *Problem, fit stat.Blocked, block int, s
 		}
 		s.Interval = &stat.Interval{Lo: math.Exp(m.Lo), Hi: math.Exp(m.Hi)}
 		d.adjustForDrift(&m, p.Carries[i], i)
-		if p.beyond(i) != Below {
+		if p.limitsBeyond(i) != Below {
 			s.Sure.Lo = math.Exp(m.Estimate - stat.StudentQuantile(1-tail, m.DF)*m.SE)
 		}
-		if tail := tail - d.allBad(i)*badBeyond(math.Log(p.Wanted)-m.Estimate); tail > 0 && p.beyond(i) != Above {
+		if tail := tail - d.allBad(i)*badBeyond(math.Log(p.Wanted)-m.Estimate); tail > 0 && p.limitsBeyond(i) != Above {
 			s.Sure.Hi = math.Exp(m.Estimate + stat.StudentQuantile(1-tail, m.DF)*m.SE)
 		}
 		switch {
@@ -323,7 +323,7 @@ func (d *Decision) testConfigurations(p *Problem, fit stat.Blocked, block int, s
 		if i == 0 {
 			continue
 		}
-		c, ok := p.difference(fit, 0, i)
+		c, ok := p.loadDifference(fit, 0, i)
 		if !ok {
 			continue
 		}
@@ -421,11 +421,11 @@ func launchesNeeded(m stat.Difference, tail, away, n float64) int {
 	return 0
 }
 
-// choose accepts a configuration: the baseline, if it meets the contract and no other that
+// chooseConfiguration accepts a configuration: the baseline, if it meets the contract and no other that
 // does is established to carry more; else the one that carries most of those that meet it.
 // Where the one chosen may lose more than the precision that is asked for, and of another
 // it is established that it does not, that other is accepted.
-func (d *Decision) choose(p *Problem, fit stat.Blocked, known bool, share float64) {
+func (d *Decision) chooseConfiguration(p *Problem, fit stat.Blocked, known bool, share float64) {
 	d.Accepted, d.Leads, d.More = -1, -1, math.Inf(1)
 	alpha := 1 - p.Confidence
 	best, worth := -1, func(i int) float64 { return d.Of[i].Carries / p.weight(i) }
@@ -491,8 +491,8 @@ func (d *Decision) boundOthers(p *Problem, fit stat.Blocked, share float64) {
 	}
 	most := 0.0
 	for _, i := range others {
-		c, ok := p.difference(fit, d.Leads, i)
-		if p.beyond(i) == Above || p.beyond(d.Leads) == Below {
+		c, ok := p.loadDifference(fit, d.Leads, i)
+		if p.limitsBeyond(i) == Above || p.limitsBeyond(d.Leads) == Below {
 			return // by how much is not known
 		}
 		tail := (1-p.Confidence)*share/float64(len(others)) - d.allBad(i)

@@ -86,7 +86,7 @@ func TestEffects(t *testing.T) {
 		{Values: [][]float64{{10, 10.1, 9.9, 10}, {20, 20.3, 19.9, 20.2}, {10, 10.1, 99}}},
 		{Values: [][]float64{{0, 0, 0, 0}, {0, 0, 0, 0}, {.5, .6}}, Share: true},
 	}
-	list := Effects(lines, d, p)
+	list := EstimateEffects(lines, d, p)
 	if len(list) != 4 {
 		t.Fatalf("%+v", list)
 	}

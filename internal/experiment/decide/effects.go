@@ -23,10 +23,10 @@ type Effect struct {
 	Launches            int     // blocks that have both
 }
 
-// Effects works out what each configuration does to each line. What was given up is taken
+// EstimateEffects works out what each configuration does to each line. What was given up is taken
 // as it stood when it was, with the errors that that look may make. Launches that are bad
 // do not count here either.
-func Effects(lines []Line, d Decision, p Problem) (list []Effect) {
+func EstimateEffects(lines []Line, d Decision, p Problem) (list []Effect) {
 	var ps []float64
 	var at []int
 	for n, line := range lines {

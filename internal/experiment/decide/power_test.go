@@ -27,7 +27,7 @@ func TestSmallest(t *testing.T) {
 				line.Values[i] = append(line.Values[i], math.Exp(x))
 			}
 		}
-		for _, e := range Effects([]Line{line}, Decide(p), p) {
+		for _, e := range EstimateEffects([]Line{line}, Decide(p), p) {
 			if e.Configuration == 1 && e.Adjusted < 0.05 {
 				found++
 			}

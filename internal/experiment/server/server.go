@@ -260,18 +260,18 @@ func (p *Process) run(ctx context.Context, line string, within time.Duration) (s
 	text := string(out.data)
 	switch {
 	case err != nil && limit.Err() != nil && ctx.Err() == nil:
-		err = fmt.Errorf("%s took longer than %s", quoted(line), say.Duration(within))
+		err = fmt.Errorf("%s took longer than %s", quoteLine(line), say.Duration(within))
 	case err != nil:
 		last := ""
 		if lines := strings.Split(strings.TrimSpace(text), "\n"); lines[len(lines)-1] != "" {
 			last = ": " + say.Truncate(say.PlainLine(Redact(lines[len(lines)-1])), 200)
 		}
-		err = fmt.Errorf("%s: %w%s", quoted(line), err, last)
+		err = fmt.Errorf("%s: %w%s", quoteLine(line), err, last)
 	}
 	return text, err
 }
 
-func quoted(line string) string {
+func quoteLine(line string) string {
 	return strconv.Quote(say.Truncate(Redact(strings.TrimSpace(line)), 60))
 }
 

@@ -142,9 +142,9 @@ func (i Ignored) String() string {
 	return fmt.Sprintf("%s=%s was asked for, and the server reports %s", i.Name, i.Asked, i.Told)
 }
 
-// Compare holds what was asked against what was told: what is told otherwise, and the
+// CompareSettings holds what was asked against what was told: what is told otherwise, and the
 // names that nothing was told of.
-func Compare(asked []Setting, told map[string]string) (ignored []Ignored, silent []string) {
+func CompareSettings(asked []Setting, told map[string]string) (ignored []Ignored, silent []string) {
 	for _, s := range asked {
 		value, ok := told[s.Name]
 		for _, name := range others[s.Name] {

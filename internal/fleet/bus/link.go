@@ -190,8 +190,8 @@ func (l *link) failWaiting() {
 	l.waiting = nil
 }
 
-// ask sends a request and waits for its answer.
-func (l *link) ask(ctx context.Context, subject string, question []byte) ([]byte, error) {
+// sendRequest sends a request and waits for its answer.
+func (l *link) sendRequest(ctx context.Context, subject string, question []byte) ([]byte, error) {
 	answer := make(chan frame, 1)
 	l.mu.Lock()
 	if l.ended {

@@ -141,7 +141,7 @@ func (h *hub) Ask(ctx context.Context, subject string, question []byte) ([]byte,
 	if owner == nil {
 		return nil, fmt.Errorf("ask %s: %w", subject, ErrNobody)
 	}
-	answer, err := owner.ask(ctx, subject, question)
+	answer, err := owner.sendRequest(ctx, subject, question)
 	if errors.Is(err, ErrClosed) {
 		err = ErrNobody
 	}
@@ -235,7 +235,7 @@ func dialHub(address, token string) (Conn, error) {
 
 // Ask implements [Conn].
 func (c *localConn) Ask(ctx context.Context, subject string, question []byte) ([]byte, error) {
-	answer, err := c.ask(ctx, subject, question)
+	answer, err := c.sendRequest(ctx, subject, question)
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", subject, err)
 	}

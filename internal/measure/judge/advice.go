@@ -88,14 +88,14 @@ func AddAdvice(run *result.Run) {
 		p := &run.Points[i]
 		for k := range p.Checks {
 			if c := &p.Checks[k]; c.Status != result.Pass {
-				c.Advice = advice(run, p, c)
+				c.Advice = adviceFor(run, p, c)
 			}
 		}
 	}
 }
 
-// advice returns what to do about one check. There may be nothing.
-func advice(run *result.Run, p *result.Point, c *result.Check) []result.Reason {
+// adviceFor returns what to do about one check. There may be nothing.
+func adviceFor(run *result.Run, p *result.Point, c *result.Check) []result.Reason {
 	of := remedies[c.Name]
 	r := result.Reason{Code: cmp.Or(of.or[c.Case], of.code)}
 	nothing := p.Requests.Due > 0 && p.Requests.OK == 0

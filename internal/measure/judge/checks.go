@@ -16,9 +16,9 @@ import (
 // flagged.
 const MergedLimit = .001
 
-// Verdict returns the verdict that follows from the checks. Only a failure of the instrument itself
+// VerdictOf returns the verdict that follows from the checks. Only a failure of the instrument itself
 // makes a measurement invalid.
-func Verdict(checks []result.Check) result.Verdict {
+func VerdictOf(checks []result.Check) result.Verdict {
 	v := result.Valid
 	for _, c := range checks {
 		switch c.Status {
@@ -77,12 +77,12 @@ type Served struct {
 	Counted, Answered, Sent float64
 }
 
-// conditions are those of the point.
-func (e *Evidence) conditions() *Conditions { return e.Queue.conditions }
+// pointConditions are those of the point.
+func (e *Evidence) pointConditions() *Conditions { return e.Queue.conditions }
 
-// Checks are all that apply; what was not observed is not checked.
-func (e *Evidence) Checks() []result.Check {
-	b, p, c := e.Probe, e.Point, e.conditions()
+// ApplicableChecks are all that apply; what was not observed is not checked.
+func (e *Evidence) ApplicableChecks() []result.Check {
+	b, p, c := e.Probe, e.Point, e.pointConditions()
 	due := p.Requests.Due
 	unanswered, of := CountLost(p.Requests)
 	out := []result.Check{
@@ -196,7 +196,7 @@ func (e *Evidence) Checks() []result.Check {
 func (e *Evidence) checkAskedBefore() result.Check {
 	cache := result.NewCheck(result.CheckPrefixCache, 0, .01)
 	if hits, known := e.Point.Server[hitShare]; known && e.Foreign != nil && *e.Foreign <= .01 {
-		cache.Value, cache.Status = &hits, status(hits, .01, math.Inf(1))
+		cache.Value, cache.Status = &hits, statusFor(hits, .01, math.Inf(1))
 		return cache
 	}
 	cache.Status, cache.Value, cache.Case = result.Flag, nil, result.CaseUnknown
@@ -218,8 +218,8 @@ func CountLost(r result.Requests) (n, of int) {
 	return of - r.OK, of
 }
 
-// status returns the status of a value against a limit for flags and one for failures.
-func status(x, flagAbove, failAbove float64) result.Status {
+// statusFor returns the status of a value against a limit for flags and one for failures.
+func statusFor(x, flagAbove, failAbove float64) result.Status {
 	switch {
 	case x > failAbove:
 		return result.Fail
@@ -236,7 +236,7 @@ func checkShare(name string, n, of int64, limit float64) result.Check {
 		x = float64(n) / float64(of)
 	}
 	c := result.NewCheck(name, x, limit).WithDetail(map[string]float64{"n": float64(n), "of": float64(of)})
-	c.Status = status(x, limit, math.Inf(1))
+	c.Status = statusFor(x, limit, math.Inf(1))
 	return c
 }
 
@@ -392,7 +392,7 @@ func checkTokenizer(t *Tokenizer) result.Check {
 func checkServed(s *Served) result.Check {
 	off := max(s.Counted-s.Sent, s.Answered-s.Counted, 0)
 	out := result.NewCheck(result.CheckServed, off/s.Sent, .01).WithDetail(map[string]float64{"counted": s.Counted, "sent": s.Sent, "answered": s.Answered})
-	switch out.Status = status(off/s.Sent, .01, math.Inf(1)); {
+	switch out.Status = statusFor(off/s.Sent, .01, math.Inf(1)); {
 	case out.Status == result.Pass:
 	case s.Counted > s.Sent:
 		out.Case = result.CaseForeign
@@ -404,7 +404,7 @@ func checkServed(s *Served) result.Check {
 
 func checkCPU(mean float64) result.Check {
 	c := result.NewCheck(result.CheckClientCPU, mean, .6)
-	c.Status = status(mean, .6, .9)
+	c.Status = statusFor(mean, .6, .9)
 	return c
 }
 

@@ -26,7 +26,7 @@ func (e *Evidence) checkConditions() (out []result.Check) {
 			out = append(out, c)
 		}
 	}
-	s, p := e.conditions(), e.Point
+	s, p := e.pointConditions(), e.Point
 	if w := s.Settling; w != nil && p.Stability != stat.Unstable { // a queue that grows never settles
 		out = append(out, checkWarmup(w))
 	}
@@ -71,8 +71,8 @@ func (e *Evidence) checkResidences(light float64) (c result.Check, applies bool)
 	if light <= 0 {
 		return c, false
 	}
-	n := e.conditions().Seconds() / light
-	longer := e.conditions().longerWindow(judgeable * light)
+	n := e.pointConditions().Seconds() / light
+	longer := e.pointConditions().longerWindow(judgeable * light)
 	c = result.NewCheck(result.CheckResidences, n, judgeable).WithDetail(map[string]float64{"one": light, "ask_seconds": longer.Seconds})
 	if longer.Requests > 0 {
 		c.Detail = map[string]float64{"one": light, "ask_requests": longer.Requests}
@@ -125,7 +125,7 @@ func (e *Evidence) checkArrivals() (c result.Check, applies bool) {
 	if most > 1 && distance >= .02 {
 		c.Status = result.Flag
 	}
-	if e.conditions().Load.Arrival == "poisson" && n > 1 {
+	if e.pointConditions().Load.Arrival == "poisson" && n > 1 {
 		gaps := spill.NewSorted(e.Store, stampCodec())
 		var first, last int64
 		i := int64(0)
@@ -190,7 +190,7 @@ func stampCodec() spill.Codec[int64] {
 // checkCap flags a cap on what is in flight that held requests back: the load
 // was then not the one that was asked for.
 func (e *Evidence) checkCap() (c result.Check, applies bool) {
-	load := e.conditions().Load
+	load := e.pointConditions().Load
 	if load.RespectLimits {
 		return checkShare(result.CheckRateLimits, e.Queue.held, e.Queue.members, 0), true
 	}
@@ -205,10 +205,10 @@ func (e *Evidence) checkCap() (c result.Check, applies bool) {
 // the edges of the window; what else is missing are answers that were left open
 // after their end, and records.
 func (e *Evidence) checkLittle() (c result.Check, applies bool) {
-	s := e.conditions()
+	s := e.pointConditions()
 	v := e.Queue
-	total, before, after := v.window.sum(e.Until), v.before.sum(e.Until), v.after.sum(e.Until)
-	stay, n := e.Queue.stay.sum(e.Until), float64(e.Queue.members)
+	total, before, after := v.window.totalTime(e.Until), v.before.totalTime(e.Until), v.after.totalTime(e.Until)
+	stay, n := e.Queue.stay.totalTime(e.Until), float64(e.Queue.members)
 	if n == 0 || total == 0 {
 		return c, false
 	}
@@ -227,21 +227,21 @@ func (e *Evidence) checkLittle() (c result.Check, applies bool) {
 // chance gives once in 2,000 windows. A warm-up that ends where it was quiet does
 // too.
 func (e *Evidence) checkOffered() (c result.Check, applies bool) {
-	l := &e.conditions().Load
+	l := &e.pointConditions().Load
 	dispersion := 1.0
 	if x := l.Expected; x != nil {
 		for _, d := range x.Dispersion {
 			dispersion = max(dispersion, d)
 		}
-		if x.Varies || len(x.Dispersion) == 0 || !e.conditions().FewBursts().IsNone() {
+		if x.Varies || len(x.Dispersion) == 0 || !e.pointConditions().FewBursts().IsNone() {
 			return c, false
 		}
 	}
-	if l.Rate == nil || l.Turns != nil || l.Arrival != "poisson" && l.Expected == nil || e.conditions().Requests > 0 {
+	if l.Rate == nil || l.Turns != nil || l.Arrival != "poisson" && l.Expected == nil || e.pointConditions().Requests > 0 {
 		return c, false
 	}
-	due, asked := float64(e.Queue.members), *l.Rate*e.conditions().Seconds()
-	c = result.NewCheck(result.CheckOffered, due/e.conditions().Seconds(), *l.Rate)
+	due, asked := float64(e.Queue.members), *l.Rate*e.pointConditions().Seconds()
+	c = result.NewCheck(result.CheckOffered, due/e.pointConditions().Seconds(), *l.Rate)
 	if d := math.Abs(due - asked); d > .05*asked && d > 3.5*math.Sqrt(dispersion*asked) {
 		c.Status = result.Flag
 	}
@@ -260,7 +260,7 @@ func (e *Evidence) checkAchieved() (c result.Check, applies bool) {
 	if due == 0 {
 		return c, false
 	}
-	c = result.NewCheck(result.CheckAchieved, ended/e.conditions().Seconds(), due/e.conditions().Seconds())
+	c = result.NewCheck(result.CheckAchieved, ended/e.pointConditions().Seconds(), due/e.pointConditions().Seconds())
 	m, ok := stat.BatchMeans(left, Batches, Level)
 	// What is in flight at the edges walks at random: see [stat.JudgeBacklog].
 	walk := 2 * math.Sqrt(2*due)
@@ -283,7 +283,7 @@ func (e *Evidence) checkAchieved() (c result.Check, applies bool) {
 // long.
 func (e *Evidence) checkPauses() (c result.Check, applies bool) {
 	c = result.NewCheck(result.CheckPauses, 1e3*e.Probe.pause, 10)
-	c.Status = status(e.Probe.pause, .01, math.Inf(1))
+	c.Status = statusFor(e.Probe.pause, .01, math.Inf(1))
 	return c, e.Probe.pauses
 }
 
@@ -291,7 +291,7 @@ func (e *Evidence) checkPauses() (c result.Check, applies bool) {
 // then holds what it takes to connect, and a server under such a load works on
 // handshakes as well.
 func (e *Evidence) checkConnects() (c result.Check, applies bool) {
-	if e.conditions().Stamps == "virtual" {
+	if e.pointConditions().Stamps == "virtual" {
 		return c, false
 	}
 	return checkShare(result.CheckConnects, e.Queue.waited, e.Queue.members, .01), e.Queue.members > 0
@@ -309,11 +309,11 @@ const (
 // its start time says so, or every connection broke at one moment. What was
 // measured is then of two servers, and the second began cold.
 func (e *Evidence) checkRestarts() (c result.Check, applies bool) {
-	if e.conditions().Stamps == "virtual" {
+	if e.pointConditions().Stamps == "virtual" {
 		return c, false
 	}
-	if e.conditions().Gone != nil {
-		c = result.NewCheck(result.CheckGone, float64(*e.conditions().Gone)/1e9, 0)
+	if e.pointConditions().Gone != nil {
+		c = result.NewCheck(result.CheckGone, float64(*e.pointConditions().Gone)/1e9, 0)
 		c.Status, c.Limit = result.Flag, nil
 		return c, true
 	}
@@ -322,7 +322,7 @@ func (e *Evidence) checkRestarts() (c result.Check, applies bool) {
 		c.Status, c.Case, c.Value = result.Flag, result.CaseProcess, nil
 	} else if at, n := e.brokeAtOnce(); n > 0 {
 		*c.Value, c.Status, c.Case = float64(n), result.Flag, result.CaseConnections
-		c.Detail = map[string]float64{"at": float64(at-e.conditions().T0) / 1e9}
+		c.Detail = map[string]float64{"at": float64(at-e.pointConditions().T0) / 1e9}
 	}
 	return c, true
 }

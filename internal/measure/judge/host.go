@@ -21,8 +21,8 @@ func (h *host) addSample(s *record.Sample) {
 	h.n[s.Name]++
 }
 
-// mean of the samples of a name; ok is false without any.
-func (h *host) mean(name string) (x float64, ok bool) {
+// sampleMean of the samples of a name; ok is false without any.
+func (h *host) sampleMean(name string) (x float64, ok bool) {
 	if h.n[name] == 0 {
 		return 0, false
 	}
@@ -45,13 +45,13 @@ const (
 // checkHost flags a client whose machine was busy with something else. ok is
 // false where the system does not tell.
 func (h *host) checkHost() (c result.Check, ok bool) {
-	others, ok := h.mean(record.OthersShare)
+	others, ok := h.sampleMean(record.OthersShare)
 	if !ok {
 		return c, false
 	}
-	stolen, _ := h.mean(record.StolenShare)
-	throttled, _ := h.mean(record.ThrottledShare)
-	waited, known := h.mean(record.WaitedShare)
+	stolen, _ := h.sampleMean(record.StolenShare)
+	throttled, _ := h.sampleMean(record.ThrottledShare)
+	waited, known := h.sampleMean(record.WaitedShare)
 	c = result.NewCheck(result.CheckHost, others, othersLimit).WithDetail(map[string]float64{"stolen": stolen, "throttled": throttled})
 	if known {
 		c.Detail["waited"] = waited

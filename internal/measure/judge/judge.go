@@ -6,7 +6,7 @@
 //
 // Evidence is gathered while records are read ([Probe], [Queue], [Arrivals],
 // [Course]), and judged at the end: [Queue.SetStability], [Course.FindSettling],
-// [Arrivals.FindStandstills], [Evidence.Checks] and [Verdict].
+// [Arrivals.FindStandstills], [Evidence.ApplicableChecks] and [VerdictOf].
 package judge
 
 import (
@@ -87,8 +87,8 @@ func (c *Conditions) FewBursts() result.Reason {
 // InWindow says that a stamp lies in the window.
 func (c *Conditions) InWindow(t int64) bool { return t >= c.T0 && t < c.T1 }
 
-// Block is the block of the window that a time lies in; ok is false outside.
-func (c *Conditions) Block(t int64) (i int, ok bool) {
+// BlockAt is the block of the window that a time lies in; ok is false outside.
+func (c *Conditions) BlockAt(t int64) (i int, ok bool) {
 	if !c.InWindow(t) {
 		return 0, false
 	}

@@ -9,8 +9,8 @@ import (
 // They queue for each other's prompts and leave the server to itself in between:
 // what is measured is that crowd, and not so many users.
 func (e *Evidence) checkLockStep() (c result.Check, applies bool) {
-	l := &e.conditions().Load
-	if e.conditions().Open() || l.Concurrency == nil {
+	l := &e.pointConditions().Load
+	if e.pointConditions().Open() || l.Concurrency == nil {
 		return c, false
 	}
 	asked := func(yield func(int64) bool) {
@@ -20,7 +20,7 @@ func (e *Evidence) checkLockStep() (c result.Check, applies bool) {
 			}
 		}
 	}
-	b, ok := stat.JudgeBunching(asked, e.Queue.members, e.conditions().T0, e.conditions().T1, *l.Concurrency)
+	b, ok := stat.JudgeBunching(asked, e.Queue.members, e.pointConditions().T0, e.pointConditions().T1, *l.Concurrency)
 	c = result.NewCheck(result.CheckLockStep, b.CV, b.Limit)
 	if b.InStep() {
 		c.Status = result.Flag

@@ -59,8 +59,8 @@ func (p *Probe) Free() { p.broken.Free() }
 // IsDamaged says that records are known to be lost.
 func (p *Probe) IsDamaged() bool { return len(p.damage) > 0 }
 
-// Sample takes in a sample of any time.
-func (p *Probe) Sample(s *record.Sample) {
+// AddSample takes in a sample of any time.
+func (p *Probe) AddSample(s *record.Sample) {
 	c := p.conditions
 	if s.Source == record.SourceServer && s.Name == metric.ProcessStart {
 		p.starts = append(p.starts, s.Value)
@@ -90,8 +90,8 @@ func (p *Probe) Sample(s *record.Sample) {
 	}
 }
 
-// Mark takes in a mark of the journal.
-func (p *Probe) Mark(m *record.Mark) {
+// AddMark takes in a mark of the journal.
+func (p *Probe) AddMark(m *record.Mark) {
 	if m.Name == record.RecordErrors {
 		p.recordErrors++
 	}

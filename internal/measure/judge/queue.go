@@ -54,8 +54,8 @@ type stays struct {
 	late     span128 // by how much later than from the open ones were due
 }
 
-// count adds the time of a visit.
-func (s *stays) count(v *visit) {
+// addVisit adds the time of a visit.
+func (s *stays) addVisit(v *visit) {
 	switch {
 	case v.due >= s.to:
 	case v.done >= 0:
@@ -66,8 +66,8 @@ func (s *stays) count(v *visit) {
 	}
 }
 
-// sum is the time in nanoseconds; until is the end of the records.
-func (s *stays) sum(until int64) float64 {
+// totalTime is the time in nanoseconds; until is the end of the records.
+func (s *stays) totalTime(until int64) float64 {
 	sum := s.ended
 	if end := min(until, s.to); end > s.from && s.open > 0 {
 		high, low := bits.Mul64(uint64(s.open), uint64(end-s.from))
@@ -101,8 +101,8 @@ func newInFlight(from, to int64, blocks int) *inFlight {
 	return f
 }
 
-// count adds the time of a visit to the blocks that it was in flight in.
-func (f *inFlight) count(v *visit) {
+// addVisit adds the time of a visit to the blocks that it was in flight in.
+func (f *inFlight) addVisit(v *visit) {
 	if len(f.block) == 0 || v.due >= f.block[len(f.block)-1].to {
 		return
 	}
@@ -111,16 +111,16 @@ func (f *inFlight) count(v *visit) {
 		if v.done >= 0 && v.done <= b.from && b.from > v.due {
 			return
 		}
-		b.count(v)
+		b.addVisit(v)
 	}
 }
 
-// means are those of the blocks; until is the end of the records.
-func (f *inFlight) means(until int64) []float64 {
+// blockMeans are those of the blocks; until is the end of the records.
+func (f *inFlight) blockMeans(until int64) []float64 {
 	means := make([]float64, len(f.block))
 	for i := range f.block {
 		b := &f.block[i]
-		means[i] = b.sum(until) / float64(b.to-b.from)
+		means[i] = b.totalTime(until) / float64(b.to-b.from)
 	}
 	return means
 }
@@ -161,27 +161,27 @@ func NewQueue(c *Conditions) *Queue {
 func (q *Queue) Add(r *record.Row) {
 	v := visitOf(r)
 	q.countVisit(&v)
-	if b, inside := q.conditions.Block(v.due); inside {
-		q.after.count(&v)
+	if b, inside := q.conditions.BlockAt(v.due); inside {
+		q.after.addVisit(&v)
 		q.due[b]++
 		q.addMember(&v, r)
 	} else if v.due < q.conditions.T0 {
-		q.before.count(&v)
+		q.before.addVisit(&v)
 	}
 	q.keepFirstVisit(&v)
 }
 
 // countVisit counts when a request was in flight and when it ended, whichever load it came due in.
 func (q *Queue) countVisit(v *visit) {
-	q.all.count(v)
-	q.fine.count(v)
+	q.all.addVisit(v)
+	q.fine.addVisit(v)
 	// Those that hang until they are given up pile up for that long, and no
 	// longer: that is no queue.
 	if !v.hung {
-		q.served.count(v)
+		q.served.addVisit(v)
 	}
-	q.window.count(v)
-	if b, inside := q.conditions.Block(v.done); inside {
+	q.window.addVisit(v)
+	if b, inside := q.conditions.BlockAt(v.done); inside {
 		if v.end >= 0 {
 			q.answered[b]++
 		}
@@ -204,7 +204,7 @@ func (q *Queue) addMember(v *visit, r *record.Row) {
 	if end < 0 {
 		end = v.done
 	}
-	q.stay.count(&visit{due: v.due, done: end})
+	q.stay.addVisit(&visit{due: v.due, done: end})
 	if r.Eligible < 0 || float64(r.Eligible-r.Due) > onTime {
 		q.held++
 	}
@@ -216,9 +216,9 @@ func (q *Queue) addMember(v *visit, r *record.Row) {
 // Answered returns the number of requests that ended well, by block of the window.
 func (q *Queue) Answered() [Blocks]int64 { return q.answered }
 
-// Memory returns how long what is in flight remembers, as a share of the window; until is
+// MemoryShare returns how long what is in flight remembers, as a share of the window; until is
 // the end of the records.
-func (q *Queue) Memory(until int64) float64 { return stat.SeriesMemory(q.fine.means(until)) }
+func (q *Queue) MemoryShare(until int64) float64 { return stat.SeriesMemory(q.fine.blockMeans(until)) }
 
 // firstVisits is the number of requests that show what one takes before a queue forms.
 const firstVisits = 20

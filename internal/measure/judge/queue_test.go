@@ -30,10 +30,10 @@ func TestInFlightAgainstCounting(t *testing.T) {
 				v.done = v.due + rapid.Int64Range(0, 150).Draw(t, "took")
 			}
 			visits = append(visits, v)
-			f.count(&v)
+			f.addVisit(&v)
 		}
 		edge := func(i int) int64 { return from + int64(float64(to-from)*float64(i)/float64(blocks)) }
-		for i, got := range f.means(until) {
+		for i, got := range f.blockMeans(until) {
 			var sum float64
 			for at := edge(i); at < edge(i+1); at++ {
 				for _, v := range visits {
@@ -53,10 +53,10 @@ func TestInFlightAgainstCounting(t *testing.T) {
 func TestStaysOfVeryMany(t *testing.T) {
 	s := stays{from: 0, to: math.MaxInt64}
 	for range 10 {
-		s.count(&visit{due: 0, done: math.MaxInt64 - 1})
-		s.count(&visit{due: 1, done: record.Unset})
+		s.addVisit(&visit{due: 0, done: math.MaxInt64 - 1})
+		s.addVisit(&visit{due: 1, done: record.Unset})
 	}
-	if got := s.sum(math.MaxInt64 - 1); got != 20*float64(math.MaxInt64) {
+	if got := s.totalTime(math.MaxInt64 - 1); got != 20*float64(math.MaxInt64) {
 		t.Errorf("%g", got)
 	}
 }

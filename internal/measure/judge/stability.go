@@ -18,11 +18,11 @@ type Answers struct {
 	Slowest float64 // from when it was due
 }
 
-// Residence returns how long a request takes without the queue in question, in seconds. It returns
+// ResidenceTime returns how long a request takes without the queue in question, in seconds. It returns
 // 0 where nothing was answered. It is the shorter of what the first answers took and what the
 // cohort did, unless it is known. An unstable queue stretches the cohort's time, a cold server the
 // first answers'.
-func (q *Queue) Residence(took Answers) float64 {
+func (q *Queue) ResidenceTime(took Answers) float64 {
 	light := float64(q.conditions.Residence) / 1e9
 	if light <= 0 {
 		light = took.Mean
@@ -36,7 +36,7 @@ func (q *Queue) Residence(took Answers) float64 {
 // SetStability fills in whether the load was in balance; until is the end of the
 // records. The users of a closed loop bound it themselves.
 func (q *Queue) SetStability(p *result.Point, took Answers, until int64) {
-	c, light := q.conditions, q.Residence(took)
+	c, light := q.conditions, q.ResidenceTime(took)
 	p.Stability = stat.Undecided
 	if !c.Ended() {
 		p.StabilityWhy = result.Reason{Code: result.WindowOpen}
@@ -46,7 +46,7 @@ func (q *Queue) SetStability(p *result.Point, took Answers, until int64) {
 		p.StabilityWhy = result.Reason{Code: result.WindowTooShort, Seconds: c.Seconds()}
 		return
 	}
-	p.InFlight = q.all.means(until)
+	p.InFlight = q.all.blockMeans(until)
 	if c.Gone != nil {
 		p.StabilityWhy = result.Reason{Code: result.ServerWentAway}
 		return
@@ -65,7 +65,7 @@ func (q *Queue) SetStability(p *result.Point, took Answers, until int64) {
 		p.StabilityWhy = result.Reason{Code: result.NothingAnswered}
 		return
 	}
-	b := stat.JudgeBacklog(q.served.means(until), window, rate, light)
+	b := stat.JudgeBacklog(q.served.blockMeans(until), window, rate, light)
 	p.Growth = &result.Growth{PerS: b.Deficit * rate, Deficit: b.Deficit}
 	p.Stability = b.Verdict
 	switch b.Verdict {

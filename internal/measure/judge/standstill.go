@@ -255,7 +255,7 @@ func underWayAt(cohort iter.Seq[Times], times []int64) *underWay {
 			continue
 		}
 		for i, t := range [3]int64{q.Sent, q.First, q.Last} {
-			counts[i][u.index(t+1)]++ // it is before those times
+			counts[i][u.indexFrom(t+1)]++ // it is before those times
 		}
 	}
 	for i := range counts {
@@ -269,8 +269,8 @@ func underWayAt(cohort iter.Seq[Times], times []int64) *underWay {
 	return u
 }
 
-// index is that of the first time which is not before t.
-func (u *underWay) index(t int64) int {
+// indexFrom is that of the first time which is not before t.
+func (u *underWay) indexFrom(t int64) int {
 	i, _ := slices.BinarySearch(u.times, t)
 	return i
 }
@@ -287,8 +287,8 @@ func (u *underWay) countDuring(from, to int64) (answers, prompts int64) {
 	// Nothing came meanwhile: what began before from and ended behind to is under
 	// way, to a bin.
 	at := timesDuring(from, to)
-	begun := u.first[u.index(at[0])]
-	return begun - u.last[u.index(at[1])], u.sent[u.index(at[2])] - begun
+	begun := u.first[u.indexFrom(at[0])]
+	return begun - u.last[u.indexFrom(at[1])], u.sent[u.indexFrom(at[2])] - begun
 }
 
 // span is a time from one stamp to another, in ns.
@@ -330,7 +330,7 @@ func inStep(cohort iter.Seq[Times], every float64, within span) bool {
 // of all time would have it, by two standard deviations of a binomial
 // distribution.
 func (u *underWay) waitsAt(starts []int64, within span) bool {
-	waits := func(t int64) bool { return u.sent[u.index(t)] > u.first[u.index(t)] }
+	waits := func(t int64) bool { return u.sent[u.indexFrom(t)] > u.first[u.indexFrom(t)] }
 	at := 0
 	for _, t := range starts {
 		if waits(t + 1) {
@@ -351,7 +351,7 @@ func (u *underWay) waitsAt(starts []int64, within span) bool {
 // in the rest of the time that was not frozen, by three standard deviations of a
 // Poisson distribution.
 func (u *underWay) sentBefore(starts []int64, before, frozen int64, within span) bool {
-	sent := func(from, to int64) int64 { return u.sent[u.index(to)] - u.sent[u.index(from)] }
+	sent := func(from, to int64) int64 { return u.sent[u.indexFrom(to)] - u.sent[u.indexFrom(from)] }
 	seen := int64(0)
 	for _, t := range starts {
 		seen += sent(t-before, t)

@@ -84,11 +84,11 @@ func settledSeries(s []float64) int {
 	return len(s)
 }
 
-// drift gives what was in flight in both halves of what is kept, zeros if it did
+// halvesDrift gives what was in flight in both halves of what is kept, zeros if it did
 // not move from the one to the other: by more than 3.5 standard errors and 10 %. Blocks
 // are two residence times long, so that they hardly depend on each other; of
 // fewer than keptBlocks it says nothing.
-func (c *courseSeries) drift(from int, residence float64) (halves [2]float64) {
+func (c *courseSeries) halvesDrift(from int, residence float64) (halves [2]float64) {
 	per := max(1, int(math.Ceil(2*residence/c.width)))
 	half := (len(c.inFlight) - from) / per / 2
 	if half < keptBlocks/2 {
@@ -125,7 +125,7 @@ func (c *courseSeries) findSteadyState(residence, margin float64) (settled, cut 
 	if 2*first > blocks {
 		return settled, cut, halves, "the load settled too late, or not at all"
 	}
-	if halves = c.drift(min(int(math.Ceil(cut/c.width)), blocks/2), residence); halves != [2]float64{} {
+	if halves = c.halvesDrift(min(int(math.Ceil(cut/c.width)), blocks/2), residence); halves != [2]float64{} {
 		why = fmt.Sprintf("%.3g in flight in the first half of the window, %.3g in the second", halves[0], halves[1])
 	}
 	return settled, cut, halves, why
@@ -165,11 +165,11 @@ func (c *Course) Add(r *record.Row, ttft, tpot float64) {
 	v := visitOf(r)
 	c.any = true
 	c.until = max(c.until, v.done)
-	c.inFlight.count(&v)
+	c.inFlight.addVisit(&v)
 	if v.due < 0 || v.due >= c.end {
 		return
 	}
-	b := min(int(float64(v.due)/1e9/c.width()), courseBlocks-1)
+	b := min(int(float64(v.due)/1e9/c.blockWidth()), courseBlocks-1)
 	if v.end >= 0 {
 		c.ttft[b].include(ttft / 1e9)
 		c.tpot[b].include(tpot / 1e9)
@@ -179,11 +179,11 @@ func (c *Course) Add(r *record.Row, ttft, tpot float64) {
 	}
 }
 
-// width is that of a block, in seconds.
-func (c *Course) width() float64 { return float64(c.end) / courseBlocks / 1e9 }
+// blockWidth is that of a block, in seconds.
+func (c *Course) blockWidth() float64 { return float64(c.end) / courseBlocks / 1e9 }
 
-// series returns the gathered series.
-func (c *Course) series() courseSeries {
+// gatheredSeries returns the gathered series.
+func (c *Course) gatheredSeries() courseSeries {
 	means := func(of *[courseBlocks]average) []float64 {
 		list := make([]float64, courseBlocks)
 		for b := range of {
@@ -191,7 +191,7 @@ func (c *Course) series() courseSeries {
 		}
 		return list
 	}
-	return courseSeries{width: c.width(), inFlight: c.inFlight.means(c.until), rest: [][]float64{means(&c.ttft), means(&c.tpot)}}
+	return courseSeries{width: c.blockWidth(), inFlight: c.inFlight.blockMeans(c.until), rest: [][]float64{means(&c.ttft), means(&c.tpot)}}
 }
 
 // FindSettling finds when the load had settled, and where the window begins then:
@@ -207,7 +207,7 @@ func (c *Course) FindSettling(point *Conditions, strict bool) *Settling {
 	if strict {
 		leave = strictMargin
 	}
-	series := c.series()
+	series := c.gatheredSeries()
 	settled, cut, halves, why := series.findSteadyState(residence, leave)
 	out := &Settling{Settled: int64(settled * 1e9), Cut: int64(cut * 1e9), Planned: point.T0, Begin: point.T0, Why: why, Drift: halves}
 	// A window that counts requests keeps those that it was asked for.

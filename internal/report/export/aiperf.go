@@ -81,15 +81,15 @@ func aiperfOf(c *cohort, run *result.Run) *aiperfRun {
 
 func (a *aiperfRun) write(w io.Writer, run *result.Run, c *cohort) error {
 	o := &object{w: w}
-	o.field("schema_version", "1.4")
-	o.field("aiperf_version", "0.13.0")
-	o.field("benchmark_id", "pitot")
+	o.writeField("schema_version", "1.4")
+	o.writeField("aiperf_version", "0.13.0")
+	o.writeField("benchmark_id", "pitot")
 	seconds := 0.
 	if a.ok > 0 {
 		seconds = float64(a.end-a.begin) / 1e9
 	}
 	scalar := func(tag, unit string, x float64) {
-		o.field(tag, map[string]any{"unit": unit, "avg": x})
+		o.writeField(tag, map[string]any{"unit": unit, "avg": x})
 	}
 	rate := func(tag, unit string, n float64) {
 		if seconds > 0 {
@@ -130,9 +130,9 @@ func (a *aiperfRun) write(w io.Writer, run *result.Run, c *cohort) error {
 	scalar("benchmark_duration", "sec", seconds)
 	scalar("total_isl", "tokens", in)
 	scalar("total_osl", "tokens", out)
-	o.field("input_config", aiperfInput(run, c))
-	o.field("was_cancelled", run.Interrupted)
-	o.field("is_complete", !run.Interrupted && !run.Recovered)
+	o.writeField("input_config", aiperfInput(run, c))
+	o.writeField("was_cancelled", run.Interrupted)
+	o.writeField("is_complete", !run.Interrupted && !run.Recovered)
 	var summary []map[string]any
 	for _, class := range slices.Sorted(maps.Keys(a.errors)) {
 		summary = append(summary, map[string]any{"error_details": map[string]string{"type": class, "message": class}, "count": a.errors[class]})
@@ -140,11 +140,11 @@ func (a *aiperfRun) write(w io.Writer, run *result.Run, c *cohort) error {
 	if summary == nil {
 		summary = []map[string]any{}
 	}
-	o.field("error_summary", summary)
-	o.field("start_time", aiperfTime(run.Started))
-	o.field("end_time", aiperfTime(run.Ended))
-	o.field("measured_by", "pitot "+run.Pitot.Version)
-	o.field("pitot_verdict", string(c.point.Verdict))
+	o.writeField("error_summary", summary)
+	o.writeField("start_time", aiperfTime(run.Started))
+	o.writeField("end_time", aiperfTime(run.Ended))
+	o.writeField("measured_by", "pitot "+run.Pitot.Version)
+	o.writeField("pitot_verdict", string(c.point.Verdict))
 	if err := o.end(); err != nil {
 		return err
 	}
@@ -162,18 +162,18 @@ func aiperfTime(text string) any {
 }
 
 func aiperfBlock(o *object, tag, unit string, s spread, sum float64) {
-	o.key(tag)
+	o.writeKey(tag)
 	b := &object{w: o.w, err: o.err}
-	b.field("unit", unit)
-	b.field("avg", s.mean)
+	b.writeField("unit", unit)
+	b.writeField("avg", s.mean)
 	for _, p := range []float64{1, 5, 10, 25, 50, 75, 90, 95, 99} {
-		b.field("p"+percentileWord(p), s.at(p))
+		b.writeField("p"+percentileWord(p), s.at(p))
 	}
-	b.field("min", s.min)
-	b.field("max", s.max)
-	b.field("std", s.sd)
-	b.field("count", s.n)
-	b.field("sum", sum)
+	b.writeField("min", s.min)
+	b.writeField("max", s.max)
+	b.writeField("std", s.sd)
+	b.writeField("count", s.n)
+	b.writeField("sum", sum)
 	o.err = b.end()
 }
 

@@ -115,14 +115,14 @@ func (g *gathering) readPoints(run *result.Run, dir string) iter.Seq2[*cohort, e
 				continue // of no point that there is
 			}
 			if int(f.Point) != g.at && len(f.Rows)+len(f.Chunks) > 0 {
-				if g.at >= 0 && !g.emit(yield) {
+				if g.at >= 0 && !g.yieldCohort(yield) {
 					return
 				}
 				g.beginPoint(int(f.Point))
 			}
 			g.streams.Add(&f)
 		}
-		if g.at >= 0 && !g.emit(yield) {
+		if g.at >= 0 && !g.yieldCohort(yield) {
 			return
 		}
 		if err := g.store.Err(); err != nil { // what was put aside could not be read again
@@ -186,7 +186,7 @@ func windowOf(p *result.Point) (t0, t1 int64) {
 	return t0, t0 + int64(math.Round(p.Seconds.Window*1e9))
 }
 
-func (g *gathering) emit(yield func(*cohort, error) bool) bool {
+func (g *gathering) yieldCohort(yield func(*cohort, error) bool) bool {
 	if g.c.point == nil { // records of a point that the result does not know
 		return true
 	}

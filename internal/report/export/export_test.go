@@ -377,7 +377,7 @@ func TestPerfetto(t *testing.T) {
 	var out bytes.Buffer
 	tr.o = &object{w: &out}
 	for at := int64(8_418_658_638); at < 60e9; at += 7_777_777_777 {
-		tr.request(&request{due: at, eligible: at, ready: at, sent: at, first: at + 1_234_567_891, last: at + 7_777_777_777, done: at + 7_777_777_777}, 1, 1, at+7_777_777_777)
+		tr.addRequest(&request{due: at, eligible: at, ready: at, sent: at, first: at + 1_234_567_891, last: at + 7_777_777_777, done: at + 7_777_777_777}, 1, 1, at+7_777_777_777)
 	}
 	var events []event
 	if err := json.Unmarshal([]byte("["+out.String()+"]"), &events); err != nil {

@@ -19,14 +19,14 @@ type object struct {
 	err   error
 }
 
-func (o *object) print(text string) {
+func (o *object) writeText(text string) {
 	if o.err == nil {
 		_, o.err = io.WriteString(o.w, text)
 	}
 }
 
-// key begins a field.
-func (o *object) key(name string) {
+// writeKey begins a field.
+func (o *object) writeKey(name string) {
 	text := `{`
 	if o.begun {
 		text = `, `
@@ -36,30 +36,30 @@ func (o *object) key(name string) {
 	if err != nil && o.err == nil {
 		o.err = err
 	}
-	o.print(text + string(quoted) + ": ")
+	o.writeText(text + string(quoted) + ": ")
 }
 
-// field writes a field of any value.
-func (o *object) field(name string, v any) {
-	o.key(name)
-	o.value(v)
+// writeField writes a field of any value.
+func (o *object) writeField(name string, v any) {
+	o.writeKey(name)
+	o.writeValue(v)
 }
 
-// value writes a value. A float64 has a point, as Python writes one.
-func (o *object) value(v any) {
+// writeValue writes a value. A float64 has a point, as Python writes one.
+func (o *object) writeValue(v any) {
 	if x, is := v.(float64); is && x-x == 0 { // finite
-		o.float(x)
+		o.writeFloat(x)
 		return
 	}
 	text, err := json.Marshal(v)
 	if err != nil && o.err == nil {
 		o.err = fmt.Errorf("encode %v: %w", v, err)
 	}
-	o.print(string(text))
+	o.writeText(string(text))
 }
 
-// float is most of what there is to write.
-func (o *object) float(x float64) {
+// writeFloat is most of what there is to write.
+func (o *object) writeFloat(x float64) {
 	if o.err != nil {
 		return
 	}
@@ -74,31 +74,31 @@ func (o *object) float(x float64) {
 	_, o.err = o.w.Write(o.text)
 }
 
-// list writes a field that is an array.
-func list[T any](o *object, name string, values iter.Seq[T]) {
-	o.key(name)
-	array(o, values)
+// writeList writes a field that is an array.
+func writeList[T any](o *object, name string, values iter.Seq[T]) {
+	o.writeKey(name)
+	writeArray(o, values)
 }
 
-// array writes an array value by value.
-func array[T any](o *object, values iter.Seq[T]) {
+// writeArray writes an array value by value.
+func writeArray[T any](o *object, values iter.Seq[T]) {
 	between := "["
 	for v := range values {
-		o.print(between)
-		o.value(v)
+		o.writeText(between)
+		o.writeValue(v)
 		between = ", "
 	}
 	if between == "[" {
-		o.print(between)
+		o.writeText(between)
 	}
-	o.print("]")
+	o.writeText("]")
 }
 
 // end closes the object.
 func (o *object) end() error {
 	if !o.begun {
-		o.print("{")
+		o.writeText("{")
 	}
-	o.print("}")
+	o.writeText("}")
 	return o.err
 }

@@ -75,7 +75,7 @@ type family struct {
 // exposition is the families of a text, in their order.
 type exposition struct{ families []*family }
 
-func (e *exposition) family(name, kind, unit, help string) *family {
+func (e *exposition) findFamily(name, kind, unit, help string) *family {
 	for _, f := range e.families {
 		if f.name == name {
 			return f
@@ -86,11 +86,11 @@ func (e *exposition) family(name, kind, unit, help string) *family {
 	return f
 }
 
-func (f *family) sample(suffix, labels string, x float64) {
+func (f *family) addSample(suffix, labels string, x float64) {
 	fmt.Fprintf(&f.samples, "%s%s{%s} %s\n", f.name, suffix, labels, strconv.FormatFloat(x, 'g', -1, 64))
 }
 
-func (f *family) histogram(labels string, h *histogram) {
+func (f *family) addHistogram(labels string, h *histogram) {
 	if h.n == 0 {
 		return // there is nothing of the kind
 	}
@@ -104,10 +104,10 @@ func (f *family) histogram(labels string, h *histogram) {
 			}
 		}
 		total += h.counts[i]
-		f.sample("_bucket", labels+`,le="`+le+`"`, float64(total))
+		f.addSample("_bucket", labels+`,le="`+le+`"`, float64(total))
 	}
-	f.sample("_sum", labels, h.sum)
-	f.sample("_count", labels, float64(h.n))
+	f.addSample("_sum", labels, h.sum)
+	f.addSample("_count", labels, float64(h.n))
 }
 
 // labelText writes labels, their values escaped.
@@ -125,14 +125,14 @@ func labelText(pairs ...string) string {
 
 func writeOpenMetrics(w io.Writer, run *result.Run, dir string) error {
 	var e exposition
-	info := e.family("pitot_run", "info", "", "What was measured.")
-	info.sample("_info", labelText("model", run.Target.Model, "target", run.Target.Spec, "version", run.Pitot.Version, "verdict", string(run.Verdict)), 1)
+	info := e.findFamily("pitot_run", "info", "", "What was measured.")
+	info.addSample("_info", labelText("model", run.Target.Model, "target", run.Target.Spec, "version", run.Pitot.Version, "verdict", string(run.Verdict)), 1)
 	n := 0
 	for c, err := range readCohorts(run, dir, true) {
 		if err != nil {
 			return err
 		}
-		e.point(run, c)
+		e.addPoint(run, c)
 		n++
 	}
 	if n == 0 {
@@ -152,8 +152,8 @@ func writeOpenMetrics(w io.Writer, run *result.Run, dir string) error {
 	return err
 }
 
-// point adds what is known of a point.
-func (e *exposition) point(run *result.Run, c *cohort) {
+// addPoint adds what is known of a point.
+func (e *exposition) addPoint(run *result.Run, c *cohort) {
 	p := c.point
 	load := ""
 	switch {
@@ -191,22 +191,22 @@ func (e *exposition) point(run *result.Run, c *cohort) {
 			histograms[i].observe(float64(c.gaps[k]) / 1e9)
 		}
 	}
-	requests := e.family("pitot_requests", "counter", "", "Requests due in the window, by how they ended.")
+	requests := e.findFamily("pitot_requests", "counter", "", "Requests due in the window, by how they ended.")
 	for _, o := range []string{"ok", "failed", "cut", "unsent"} {
-		requests.sample("_total", labels+`,outcome="`+o+`"`, float64(outcomes[o]))
+		requests.addSample("_total", labels+`,outcome="`+o+`"`, float64(outcomes[o]))
 	}
-	e.family("pitot_prompt_tokens", "counter", "", "Tokens of the prompts that were answered.").sample("_total", labels, float64(input))
-	e.family("pitot_generation_tokens", "counter", "", "Tokens of the answers.").sample("_total", labels, float64(output))
+	e.findFamily("pitot_prompt_tokens", "counter", "", "Tokens of the prompts that were answered.").addSample("_total", labels, float64(input))
+	e.findFamily("pitot_generation_tokens", "counter", "", "Tokens of the answers.").addSample("_total", labels, float64(output))
 	for i, d := range list {
 		name, help := cmp.Or(d.Exposed, strings.ReplaceAll(d.ID(), "-", "_")), d.Help
 		if d.Name == metric.ICL {
 			help = "gaps between events of a stream"
 		}
-		e.family("pitot_"+name+"_seconds", "histogram", "seconds", say.Sentence(help)).histogram(labels, &histograms[i])
+		e.findFamily("pitot_"+name+"_seconds", "histogram", "seconds", say.Sentence(help)).addHistogram(labels, &histograms[i])
 	}
 	gauge := func(name, unit, help string, x *float64) {
 		if x != nil {
-			e.family(name, "gauge", unit, help).sample("", labels, *x)
+			e.findFamily(name, "gauge", unit, help).addSample("", labels, *x)
 		}
 	}
 	gauge("pitot_window_seconds", "seconds", "Length of the measured window.", &p.Seconds.Window)
@@ -228,6 +228,6 @@ func (e *exposition) point(run *result.Run, c *cohort) {
 			x = 1
 		}
 		// A state set: which of the verdicts it is.
-		e.family("pitot_verdict", "stateset", "", "Whether the measurement can be trusted.").sample("", labels+`,pitot_verdict="`+string(v)+`"`, x)
+		e.findFamily("pitot_verdict", "stateset", "", "Whether the measurement can be trusted.").addSample("", labels+`,pitot_verdict="`+string(v)+`"`, x)
 	}
 }

@@ -24,26 +24,26 @@ func writePerfetto(w io.Writer, run *result.Run, dir string) error {
 func traceOf(w io.Writer, run *result.Run, dir string, most int) error {
 	g := gathering{everything: true, earliest: most}
 	t := trace{o: &object{w: w}, left: most}
-	t.o.field("displayTimeUnit", "ms")
-	t.o.key("traceEvents")
-	t.o.print("[")
+	t.o.writeField("displayTimeUnit", "ms")
+	t.o.writeKey("traceEvents")
+	t.o.writeText("[")
 	n := 0
 	for c, err := range g.readPoints(run, dir) {
 		if err != nil {
 			return err
 		}
-		t.point(c)
+		t.addPoint(c)
 		n++
 	}
 	if n == 0 {
 		return errNothing
 	}
-	t.o.print("\n]")
+	t.o.writeText("\n]")
 	about := map[string]any{"model": run.Target.Model, "target": run.Target.Spec, "measured_by": "pitot " + run.Pitot.Version, "verdict": run.Verdict}
 	if t.dropped > 0 {
 		about["left_out"] = strconv.Itoa(t.dropped) + " requests beyond the first " + strconv.Itoa(most)
 	}
-	t.o.field("otherData", about)
+	t.o.writeField("otherData", about)
 	return t.o.end()
 }
 
@@ -69,14 +69,14 @@ type event struct {
 
 func (t *trace) writeEvent(e event) {
 	if t.begun {
-		t.o.print(",")
+		t.o.writeText(",")
 	}
 	t.begun = true
-	t.o.print("\n")
-	t.o.value(e)
+	t.o.writeText("\n")
+	t.o.writeValue(e)
 }
 
-func (t *trace) point(c *cohort) {
+func (t *trace) addPoint(c *cohort) {
 	pid := c.index + 1
 	t.writeEvent(event{Name: "process_name", Phase: "M", PID: pid, Args: map[string]any{"name": "point " + strconv.Itoa(c.index) + ", " + loadOf(c.point)}})
 	t.writeEvent(event{Name: "process_sort_index", Phase: "M", PID: pid, Args: map[string]any{"sort_index": pid}})
@@ -94,11 +94,11 @@ func (t *trace) point(c *cohort) {
 		if fresh {
 			t.writeEvent(event{Name: "thread_name", Phase: "M", PID: pid, TID: tid, Args: map[string]any{"name": "slot " + strconv.Itoa(tid)}})
 		}
-		t.request(q, pid, tid, end)
+		t.addRequest(q, pid, tid, end)
 	}
 }
 
-func (t *trace) request(q *request, pid, tid int, end int64) {
+func (t *trace) addRequest(q *request, pid, tid int, end int64) {
 	part := func(name string, from, to int64, args map[string]any) {
 		if from < 0 || to < from || to == from && args == nil {
 			return

@@ -62,35 +62,35 @@ func (b *Benchmark) writeSGLang(o *object, run *result.Run, detailed bool) error
 	if run.Target.Server["engine"] != "sglang" { // the same APIs under another name
 		backend = strings.Replace(backend, "sglang-oai", "vllm", 1)
 	}
-	o.field("tag", nullableText(run.Notes["tag"]))
-	o.field("backend", backend)
+	o.writeField("tag", nullableText(run.Notes["tag"]))
+	o.writeField("backend", backend)
 	dataset := "random-ids"
 	if asked.Kind == "file" {
 		dataset = "custom"
 	}
-	o.field("dataset_name", dataset)
-	o.field("request_rate", jsonNumber(b.RequestRate))
+	o.writeField("dataset_name", dataset)
+	o.writeField("request_rate", jsonNumber(b.RequestRate))
 	if b.MaxConcurrency > 0 {
-		o.field("max_concurrency", b.MaxConcurrency)
+		o.writeField("max_concurrency", b.MaxConcurrency)
 	} else {
-		o.field("max_concurrency", nil)
+		o.writeField("max_concurrency", nil)
 	}
-	o.field("sharegpt_output_len", nil)
-	o.field("random_input_len", whole(asked.Input))
-	o.field("random_output_len", whole(asked.Output))
-	o.field("random_range_ratio", 1.0) // SGLang's word for lengths that do not vary
-	o.field("server_info", map[string]string{"served_model_name": b.Model, "version": run.Target.Server["version"], "measured_by": "pitot " + run.Pitot.Version, "pitot_verdict": string(b.c.point.Verdict)})
-	o.field("duration", b.duration)
-	o.field("completed", b.completed)
-	o.field("total_input_tokens", b.input)
-	o.field("total_input_text_tokens", b.input)
-	o.field("total_input_vision_tokens", 0)
-	o.field("total_output_tokens", b.output)
-	o.field("total_output_tokens_retokenized", b.output)
-	o.field("request_throughput", b.requestsPerS)
-	o.field("input_throughput", b.all-b.outputPerS)
-	o.field("output_throughput", b.outputPerS)
-	o.field("total_throughput", b.all)
+	o.writeField("sharegpt_output_len", nil)
+	o.writeField("random_input_len", whole(asked.Input))
+	o.writeField("random_output_len", whole(asked.Output))
+	o.writeField("random_range_ratio", 1.0) // SGLang's word for lengths that do not vary
+	o.writeField("server_info", map[string]string{"served_model_name": b.Model, "version": run.Target.Server["version"], "measured_by": "pitot " + run.Pitot.Version, "pitot_verdict": string(b.c.point.Verdict)})
+	o.writeField("duration", b.duration)
+	o.writeField("completed", b.completed)
+	o.writeField("total_input_tokens", b.input)
+	o.writeField("total_input_text_tokens", b.input)
+	o.writeField("total_input_vision_tokens", 0)
+	o.writeField("total_output_tokens", b.output)
+	o.writeField("total_output_tokens_retokenized", b.output)
+	o.writeField("request_throughput", b.requestsPerS)
+	o.writeField("input_throughput", b.all-b.outputPerS)
+	o.writeField("output_throughput", b.outputPerS)
+	o.writeField("total_throughput", b.all)
 	b.sortGaps()
 	together := 0. // seconds that requests spent in all
 	for _, x := range b.e2els {
@@ -100,19 +100,19 @@ func (b *Benchmark) writeSGLang(o *object, run *result.Run, detailed bool) error
 		key string
 		spread
 	}{{"e2e_latency_ms", spreadOf(b.e2els, 1e-3)}, {"ttft_ms", spreadOf(b.ttfts, 1e-3)}, {"tpot_ms", spreadOf(b.tpots, 1e-3)}, {"itl_ms", b.itls}} {
-		o.field("mean_"+m.key, m.mean)
-		o.field("median_"+m.key, m.at(50))
-		o.field("std_"+m.key, m.sd)
+		o.writeField("mean_"+m.key, m.mean)
+		o.writeField("median_"+m.key, m.at(50))
+		o.writeField("std_"+m.key, m.sd)
 		for _, p := range []float64{90, 95, 99} {
-			o.field("p"+percentileWord(p)+"_"+m.key, m.at(p))
+			o.writeField("p"+percentileWord(p)+"_"+m.key, m.at(p))
 		}
 	}
 	if b.duration > 0 {
 		together /= b.duration
 	}
-	o.field("concurrency", together)
-	o.field("accept_length", nil)
-	o.field("max_output_tokens_per_s", b.maxTokensPerS)
-	o.field("max_concurrent_requests", int(b.maxConcurrent))
+	o.writeField("concurrency", together)
+	o.writeField("accept_length", nil)
+	o.writeField("max_output_tokens_per_s", b.maxTokensPerS)
+	o.writeField("max_concurrent_requests", int(b.maxConcurrent))
 	return o.err
 }

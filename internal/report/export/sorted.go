@@ -25,10 +25,10 @@ func requestCodec() spill.Codec[request] {
 		Key: func(q *request) (int64, int64) { return q.sentOrDue(), q.id },
 		Append: func(to []byte, q *request) []byte {
 			to = measured.Append(to, &q.measured)
-			for _, x := range q.stamps() {
+			for _, x := range q.stampPointers() {
 				to = binary.AppendVarint(to, *x)
 			}
-			for _, x := range q.counts() {
+			for _, x := range q.countPointers() {
 				to = binary.AppendVarint(to, int64(*x))
 			}
 			kind := int64(q.outcome) << 2
@@ -39,7 +39,7 @@ func requestCodec() spill.Codec[request] {
 				kind |= 2
 			}
 			to = binary.AppendVarint(to, kind)
-			for _, s := range q.words() {
+			for _, s := range q.textPointers() {
 				word := (*s)[:min(len(*s), longestWord)]
 				to = append(binary.AppendUvarint(to, uint64(len(word))), word...)
 			}
@@ -57,15 +57,15 @@ func requestCodec() spill.Codec[request] {
 				at += max(n, 0)
 				return x
 			}
-			for _, x := range q.stamps() {
+			for _, x := range q.stampPointers() {
 				*x = number()
 			}
-			for _, x := range q.counts() {
+			for _, x := range q.countPointers() {
 				*x = int32(number())
 			}
 			kind := number()
 			q.outcome, q.stream, q.follows = record.Outcome(kind>>2), kind&1 != 0, kind&2 != 0
-			for _, s := range q.words() {
+			for _, s := range q.textPointers() {
 				length, n := binary.Uvarint(from[at:])
 				if n <= 0 || length > uint64(len(from)-at-n) {
 					return 0
@@ -86,14 +86,14 @@ func requestCodec() spill.Codec[request] {
 	}
 }
 
-func (q *request) stamps() [11]*int64 {
+func (q *request) stampPointers() [11]*int64 {
 	return [...]*int64{&q.id, &q.due, &q.eligible, &q.ready, &q.sent, &q.first, &q.last, &q.done, &q.from, &q.to, &q.session}
 }
 
-func (q *request) counts() [8]*int32 {
+func (q *request) countPointers() [8]*int32 {
 	return [...]*int32{&q.inputPlanned, &q.input, &q.cached, &q.events, &q.status, &q.turn, &q.turns, &q.history}
 }
 
-func (q *request) words() [4]*string {
+func (q *request) textPointers() [4]*string {
 	return [...]*string{&q.class, &q.finish, &q.errorClass, &q.detail}
 }

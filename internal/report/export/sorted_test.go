@@ -15,7 +15,7 @@ import (
 // cells is what the table has of requests.
 func cells(t *testing.T, g gathering, run func(*gathering, func(*cohort, *request) error)) (rows [][]any) {
 	t.Helper()
-	list := columns()
+	list := requestColumns()
 	run(&g, func(c *cohort, q *request) error {
 		row := make([]any, len(list))
 		for i := range list {
@@ -58,7 +58,7 @@ func TestRequestCodec(t *testing.T) {
 	codec := requestCodec()
 	gatherer := measure.NewGatherer(nil)
 	r := rand.New(rand.NewPCG(1, 1))
-	list := columns()
+	list := requestColumns()
 	run, dir := sampleRun(t)
 	var c *cohort
 	for c = range readCohorts(run, dir, false) {

@@ -65,10 +65,10 @@ func valueOrNull(n int32) any {
 	return int64(n)
 }
 
-// columns are the facts of a request, and each of its metrics: in the unit of
+// requestColumns are the facts of a request, and each of its metrics: in the unit of
 // its name, by the definition that run.json follows, and only where the request
 // has a definite value.
-func columns() []column[request] {
+func requestColumns() []column[request] {
 	textOrNull := func(s string) any {
 		if s == "" {
 			return nil
@@ -183,11 +183,11 @@ func parquetColumns[T any](list []column[T]) []parquet.Column {
 }
 
 func writeParquet(w io.Writer, run *result.Run, dir string) error {
-	return table[request]{columns(), eachRequest}.parquet(w, run, dir)
+	return table[request]{requestColumns(), eachRequest}.parquet(w, run, dir)
 }
 
 func writeCSVRequests(w io.Writer, run *result.Run, dir string) error {
-	return table[request]{columns(), eachRequest}.csv(w, run, dir)
+	return table[request]{requestColumns(), eachRequest}.csv(w, run, dir)
 }
 
 func (t table[T]) parquet(w io.Writer, run *result.Run, dir string) error {

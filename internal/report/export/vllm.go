@@ -281,50 +281,50 @@ func (b *Benchmark) JSON(w io.Writer) error {
 	if date.IsZero() {
 		date = time.Now()
 	}
-	o.field("date", date.Local().Format("20060102-150405"))
-	o.field("endpoint_type", b.Backend)
-	o.field("backend", b.Backend)
-	o.field("label", nullableText(b.Label))
-	o.field("model_id", b.Model)
-	o.field("tokenizer_id", nullableText(b.Tokenizer))
-	o.field("num_prompts", b.NumPrompts)
+	o.writeField("date", date.Local().Format("20060102-150405"))
+	o.writeField("endpoint_type", b.Backend)
+	o.writeField("backend", b.Backend)
+	o.writeField("label", nullableText(b.Label))
+	o.writeField("model_id", b.Model)
+	o.writeField("tokenizer_id", nullableText(b.Tokenizer))
+	o.writeField("num_prompts", b.NumPrompts)
 	taken := vllmKeys()
 	for _, kv := range b.Metadata {
 		if !slices.Contains(taken, kv[0]) { // else the later one would win
-			o.field(kv[0], kv[1])
+			o.writeField(kv[0], kv[1])
 			taken = append(taken, kv[0])
 		}
 	}
-	o.field("request_rate", jsonNumber(b.RequestRate))
-	o.field("burstiness", jsonNumber(b.Burstiness))
+	o.writeField("request_rate", jsonNumber(b.RequestRate))
+	o.writeField("burstiness", jsonNumber(b.Burstiness))
 	if b.MaxConcurrency > 0 {
-		o.field("max_concurrency", b.MaxConcurrency)
+		o.writeField("max_concurrency", b.MaxConcurrency)
 	} else {
-		o.field("max_concurrency", nil)
+		o.writeField("max_concurrency", nil)
 	}
-	o.field("duration", b.duration)
-	o.field("completed", b.completed)
-	o.field("failed", b.failed)
-	o.field("total_input_tokens", b.input)
-	o.field("total_output_tokens", b.output)
-	o.field("request_throughput", b.requestsPerS)
+	o.writeField("duration", b.duration)
+	o.writeField("completed", b.completed)
+	o.writeField("failed", b.failed)
+	o.writeField("total_input_tokens", b.input)
+	o.writeField("total_output_tokens", b.output)
+	o.writeField("request_throughput", b.requestsPerS)
 	if len(b.Goodput) > 0 && b.duration > 0 {
-		o.field("request_goodput", float64(b.good)/b.duration)
+		o.writeField("request_goodput", float64(b.good)/b.duration)
 	} else {
-		o.field("request_goodput", nil)
+		o.writeField("request_goodput", nil)
 	}
-	o.field("output_throughput", b.outputPerS)
-	o.field("total_token_throughput", b.all)
+	o.writeField("output_throughput", b.outputPerS)
+	o.writeField("total_token_throughput", b.all)
 	b.writeArrays(o)
-	o.field("max_output_tokens_per_s", b.maxTokensPerS)
-	o.field("max_concurrent_requests", int(b.maxConcurrent))
-	o.field("rtfx", 0.0)
+	o.writeField("max_output_tokens_per_s", b.maxTokensPerS)
+	o.writeField("max_concurrent_requests", int(b.maxConcurrent))
+	o.writeField("rtfx", 0.0)
 	for _, m := range b.requestedMetrics() {
-		o.field("mean_"+m.key+"_ms", m.mean)
-		o.field("median_"+m.key+"_ms", m.at(50))
-		o.field("std_"+m.key+"_ms", m.sd)
+		o.writeField("mean_"+m.key+"_ms", m.mean)
+		o.writeField("median_"+m.key+"_ms", m.at(50))
+		o.writeField("std_"+m.key+"_ms", m.sd)
 		for _, p := range b.Percentiles {
-			o.field("p"+percentileWord(p)+"_"+m.key+"_ms", m.at(p))
+			o.writeField("p"+percentileWord(p)+"_"+m.key+"_ms", m.at(p))
 		}
 	}
 	return o.end()
@@ -344,11 +344,11 @@ func (b *Benchmark) writeArrays(o *object) {
 	if b.Detailed {
 		b.writeLengths(o)
 	}
-	list(o, "latencies", valuesOf(b.c, vllmLatency))
+	writeList(o, "latencies", valuesOf(b.c, vllmLatency))
 	if b.Detailed {
-		list(o, "start_times", valuesOf(b.c, func(q *request) float64 { return float64(q.sentOrDue()) / 1e9 }))
+		writeList(o, "start_times", valuesOf(b.c, func(q *request) float64 { return float64(q.sentOrDue()) / 1e9 }))
 	}
-	list(o, "queue_times", valuesOf(b.c, b.queueTime))
+	writeList(o, "queue_times", valuesOf(b.c, b.queueTime))
 	if b.Detailed {
 		b.writeTexts(o)
 	}
@@ -361,22 +361,22 @@ func (b *Benchmark) perRequest(o *object) {
 }
 
 func (b *Benchmark) writeLengths(o *object) {
-	list(o, "input_lens", valuesOf(b.c, func(q *request) int32 { return q.inputTokens() }))
-	list(o, "output_lens", valuesOf(b.c, func(q *request) int32 {
+	writeList(o, "input_lens", valuesOf(b.c, func(q *request) int32 { return q.inputTokens() }))
+	writeList(o, "output_lens", valuesOf(b.c, func(q *request) int32 {
 		if !q.wasAnswered() {
 			return 0
 		}
 		n, _ := q.outputTokens()
 		return n
 	}))
-	list(o, "ttfts", valuesOf(b.c, vllmTTFT))
-	o.key("itls")
-	o.print("[")
+	writeList(o, "ttfts", valuesOf(b.c, vllmTTFT))
+	o.writeKey("itls")
+	o.writeText("[")
 	between := ""
 	for q := range b.c.inOrderSent {
-		o.print(between)
+		o.writeText(between)
 		between = ", "
-		array(o, func(yield func(float64) bool) {
+		writeArray(o, func(yield func(float64) bool) {
 			for _, gap := range b.c.gaps[q.from:q.to] {
 				if !yield(float64(gap) / 1e9) {
 					return
@@ -384,12 +384,12 @@ func (b *Benchmark) writeLengths(o *object) {
 			}
 		})
 	}
-	o.print("]")
+	o.writeText("]")
 }
 
 func (b *Benchmark) writeTexts(o *object) {
-	list(o, "generated_texts", valuesOf(b.c, func(*request) string { return "" })) // texts are not kept
-	list(o, "errors", valuesOf(b.c, (*request).errorText))
+	writeList(o, "generated_texts", valuesOf(b.c, func(*request) string { return "" })) // texts are not kept
+	writeList(o, "errors", valuesOf(b.c, (*request).errorText))
 }
 
 // valuesOf gives one value of every request.

@@ -31,7 +31,7 @@ func WriteChoice(w io.Writer, m report.ChoiceModel, command []string) error {
 	if v.shell, err = newShell(m.Choice.Model+" · choice", v.Parts); err != nil {
 		return err
 	}
-	return v.write(w, "choice of a deployment", v.Choice.Model+" · "+v.Choice.SLO, v.body)
+	return v.write(w, "choice of a deployment", v.Choice.Model+" · "+v.Choice.SLO, v.writeBody)
 }
 
 // mostDrawn is the number of options that have a line of their own in a chart.
@@ -96,21 +96,21 @@ func choiceSays(x *choose.Choice, o *choose.Option) []string {
 	}
 }
 
-func (v *choiceView) body(d *document) {
-	d.put(`<section id="answer" class="answer" aria-labelledby="claim">
+func (v *choiceView) writeBody(d *document) {
+	d.writeMarkup(`<section id="answer" class="answer" aria-labelledby="claim">
 <h1 id="claim">%s</h1>
 <ul class="facts">`, withoutBreaks(v.Sentence))
 	for _, line := range v.Facts {
 		for _, fact := range line {
-			d.put(`<li>%s</li>`, withoutBreaks(fact))
+			d.writeMarkup(`<li>%s</li>`, withoutBreaks(fact))
 		}
 	}
-	d.put("</ul>\n</section>\n")
-	d.contents("", v.Parts, `<li><a href="#start">Start and verify it</a></li>`)
-	d.whole(v.Parts)
-	d.put(`<section id="start" aria-labelledby="start-h"><h2 id="start-h">Start and verify it</h2>`)
+	d.writeMarkup("</ul>\n</section>\n")
+	d.writeContents("", v.Parts, `<li><a href="#start">Start and verify it</a></li>`)
+	d.writeRunSections(v.Parts)
+	d.writeMarkup(`<section id="start" aria-labelledby="start-h"><h2 id="start-h">Start and verify it</h2>`)
 	d.putNonEmpty(`<p>Each engine:</p><pre tabindex="0" aria-label="Start">%s</pre>`, copyableLines(v.Start))
 	d.putNonEmpty(`<p>On the machine, and in virtual time:</p><pre tabindex="0" aria-label="Verify">%s</pre>`, copyableLines(v.Verify))
-	d.put(`<p>The command as it was given.</p><pre tabindex="0" aria-label="Command">%s</pre></section>
+	d.writeMarkup(`<p>The command as it was given.</p><pre tabindex="0" aria-label="Command">%s</pre></section>
 `, v.Command)
 }

@@ -69,7 +69,7 @@ func WriteComparison(w io.Writer, m report.ComparisonModel, command []string) er
 	if v.shell, err = newShell(m.Title+" · "+strings.Join(words, ", "), v.Sections); err != nil {
 		return err
 	}
-	return v.write(w, "comparison", joinFacts(m.Sides), v.body)
+	return v.write(w, "comparison", joinFacts(m.Sides), v.writeBody)
 }
 
 // verdictSentence is the verdict on all sides, and on two of them what it rests on.
@@ -653,7 +653,7 @@ func (m *comparisonView) pairSection(at int) pairView {
 		v.Section.Notes = append([]string{say.Sentence(p.Overload + ": what needs a steady state is not compared")}, p.Notes...)
 	}
 	if len(p.Table.Rows) > 0 {
-		v.Section.Tables = []captioned{{strings.Join(append([]string{m.caption(of)}, p.Legend...), " · "), p.Table}}
+		v.Section.Tables = []captioned{{strings.Join(append([]string{m.tableCaption(of)}, p.Legend...), " · "), p.Table}}
 	}
 	if p.Paired != nil {
 		v.Section.Tables = append(v.Section.Tables, captioned{p.Paired.Title, p.Paired.Table})
@@ -675,8 +675,8 @@ func (m *comparisonView) pairSection(at int) pairView {
 	return v
 }
 
-// caption names a table among all of the page.
-func (m *comparisonView) caption(p *compare.Pair) string {
+// tableCaption names a table among all of the page.
+func (m *comparisonView) tableCaption(p *compare.Pair) string {
 	if len(m.Of.Sides) > 2 {
 		return say.PlainLine(p.B + " against " + p.A + ", " + p.What)
 	}
@@ -698,71 +698,71 @@ func (m *comparisonView) launchTable() captioned {
 	return captioned{"Each start of a server, and the runs that measured it", t}
 }
 
-func (m *comparisonView) body(d *document) {
-	d.put(`<section id="answer" class="answer" aria-labelledby="claim">
+func (m *comparisonView) writeBody(d *document) {
+	d.writeMarkup(`<section id="answer" class="answer" aria-labelledby="claim">
 <h1 id="claim">%s</h1>
 `, withoutBreaks(m.Sentence))
 	d.putNonEmpty("<p class=\"interval\">%s</p>", withoutBreaks(m.Basis))
-	d.put("\n")
+	d.writeMarkup("\n")
 	for _, a := range m.Answers {
 		more := joinFacts(a.More)
 		if len(m.Answers) > 1 {
-			more = strings.Join(append([]string{a.Sentence()}, a.More...), " · ")
+			more = strings.Join(append([]string{a.ClaimSentence()}, a.More...), " · ")
 		}
-		d.put("<p class=\"verdict\"><strong class=\"chip %s\">%s</strong> %s</p>\n", chipClass(a.Word), a.Word, more)
+		d.writeMarkup("<p class=\"verdict\"><strong class=\"chip %s\">%s</strong> %s</p>\n", chipClass(a.Word), a.Word, more)
 	}
 	if len(m.Clauses) > 0 {
-		d.put(`<ul class="checks">`)
+		d.writeMarkup(`<ul class="checks">`)
 		for _, c := range m.Clauses {
-			d.put(`<li><strong class="%s">%s</strong> %s</li>`, chipClass(c.State), c.State, withoutBreaks(c.Text))
+			d.writeMarkup(`<li><strong class="%s">%s</strong> %s</li>`, chipClass(c.State), c.State, withoutBreaks(c.Text))
 		}
-		d.put(`</ul>`)
+		d.writeMarkup(`</ul>`)
 	}
-	d.put("\n")
+	d.writeMarkup("\n")
 	if len(m.Warnings) > 0 {
-		d.put(`<p><a href="#warnings">%s</a></p>`, m.Warned)
+		d.writeMarkup(`<p><a href="#warnings">%s</a></p>`, m.Warned)
 	}
-	d.put("\n</section>\n")
-	d.put(`<section id="differs" aria-labelledby="differs-h"><h2 id="differs-h">What differs</h2>`)
+	d.writeMarkup("\n</section>\n")
+	d.writeMarkup(`<section id="differs" aria-labelledby="differs-h"><h2 id="differs-h">What differs</h2>`)
 	switch {
 	case m.ByEach != nil:
-		d.table(*m.ByEach)
+		d.writeTable(*m.ByEach)
 	case len(m.Differs) > 0:
-		d.put(`<dl class="conditions">`)
+		d.writeMarkup(`<dl class="conditions">`)
 		for _, of := range m.Differs {
-			d.put(`<div><dt>%s</dt><dd>%s</dd></div>`, of[0], of[1])
+			d.writeMarkup(`<div><dt>%s</dt><dd>%s</dd></div>`, of[0], of[1])
 		}
-		d.put(`</dl>`)
+		d.writeMarkup(`</dl>`)
 	default:
-		d.put(`<p>%s</p>`, say.Sentence(m.Same))
+		d.writeMarkup(`<p>%s</p>`, say.Sentence(m.Same))
 	}
-	d.put("</section>\n")
+	d.writeMarkup("</section>\n")
 	rest := markup(`<li><a href="#tables">Tables</a></li><li><a href="#launches">Launches</a></li><li><a href="#redo">Redo it</a></li>`)
 	if len(m.Warnings) > 0 {
 		rest = `<li><a href="#tables">Tables</a></li><li><a href="#warnings">Warnings</a></li><li><a href="#launches">Launches</a></li><li><a href="#redo">Redo it</a></li>`
 	}
-	d.contents("", m.Sections, rest)
-	d.whole(m.Sections)
-	d.put(`<section id="tables" aria-labelledby="tables-h"><h2 id="tables-h">Tables</h2>`)
+	d.writeContents("", m.Sections, rest)
+	d.writeRunSections(m.Sections)
+	d.writeMarkup(`<section id="tables" aria-labelledby="tables-h"><h2 id="tables-h">Tables</h2>`)
 	if m.Folded {
-		d.put("<p>Each load in full: open one.</p>\n")
+		d.writeMarkup("<p>Each load in full: open one.</p>\n")
 	}
 	for i := range m.Tables {
 		t := &m.Tables[i]
 		if !m.Folded {
-			d.section(&t.Section)
+			d.writeSection(&t.Section)
 			continue
 		}
-		d.put(`<details class="point" id="%s-all"><summary>%s <span class="v">%s</span></summary><div class="body">`, t.Section.ID, t.Section.Title, t.Summary)
-		d.section(&t.Section)
-		d.put("</div></details>\n")
+		d.writeMarkup(`<details class="point" id="%s-all"><summary>%s <span class="v">%s</span></summary><div class="body">`, t.Section.ID, t.Section.Title, t.Summary)
+		d.writeSection(&t.Section)
+		d.writeMarkup("</div></details>\n")
 	}
-	d.put("</section>\n")
+	d.writeMarkup("</section>\n")
 	d.putEach(`<section id="warnings" aria-labelledby="warnings-h"><h2 id="warnings-h">Warnings</h2>`, `<p class="warning">%s</p>`, `</section>`, m.Warnings)
-	d.put(`
+	d.writeMarkup(`
 <section id="launches" aria-labelledby="launches-h"><h2 id="launches-h">Launches</h2>`)
-	d.table(m.Launches)
-	d.put(`</section>
+	d.writeTable(m.Launches)
+	d.writeMarkup(`</section>
 <section id="redo" aria-labelledby="redo-h"><h2 id="redo-h">Redo it</h2><p>The command as it was given.</p><pre tabindex="0" aria-label="Command">%s</pre></section>
 `, m.Command)
 }

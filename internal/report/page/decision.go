@@ -47,7 +47,7 @@ func WriteDecision(w io.Writer, m report.DecisionModel) error {
 	if v.shell, err = newShell(m.Of.Experiment+" · "+m.Word, v.Parts); err != nil {
 		return err
 	}
-	return v.write(w, "decision record", m.Of.Experiment+" · "+m.Of.Target, v.body)
+	return v.write(w, "decision record", m.Of.Experiment+" · "+m.Of.Target, v.writeBody)
 }
 
 // carriedChart draws what configurations carry against the baseline, nil where nothing is
@@ -79,17 +79,17 @@ func carriedChart(r *experiment.Record) *chart {
 	return k
 }
 
-func (v *decisionView) body(d *document) {
-	d.put(`<section id="answer" class="answer" aria-labelledby="claim">
+func (v *decisionView) writeBody(d *document) {
+	d.writeMarkup(`<section id="answer" class="answer" aria-labelledby="claim">
 <h1 id="claim">%s</h1>
 <p class="verdict"><strong class="chip %s">%s</strong></p>
 <ul class="facts">`, withoutBreaks(v.Sentence), chipClass(v.Word), v.Word)
 	for _, line := range v.Basis {
-		d.put(`<li>%s</li>`, withoutBreaks(line))
+		d.writeMarkup(`<li>%s</li>`, withoutBreaks(line))
 	}
-	d.put("</ul>\n</section>\n")
-	d.contents("", v.Parts, `<li><a href="#redo">To do it again</a></li>`)
-	d.whole(v.Parts)
-	d.put(`<section id="redo" aria-labelledby="redo-h"><h2 id="redo-h">To do it again</h2><pre tabindex="0" aria-label="Commands">%s</pre></section>
+	d.writeMarkup("</ul>\n</section>\n")
+	d.writeContents("", v.Parts, `<li><a href="#redo">To do it again</a></li>`)
+	d.writeRunSections(v.Parts)
+	d.writeMarkup(`<section id="redo" aria-labelledby="redo-h"><h2 id="redo-h">To do it again</h2><pre tabindex="0" aria-label="Commands">%s</pre></section>
 `, copyableLines(v.Commands))
 }

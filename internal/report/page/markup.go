@@ -13,9 +13,9 @@ type markup string
 // A document is HTML as it is written.
 type document struct{ bytes.Buffer }
 
-// put writes markup with a text in the place of each %s. Texts are escaped, as content
+// writeMarkup writes markup with a text in the place of each %s. Texts are escaped, as content
 // and as values of attributes in double quotes, which are the only places for them.
-func (d *document) put(form markup, texts ...string) {
+func (d *document) writeMarkup(form markup, texts ...string) {
 	for _, text := range texts {
 		before, after, _ := strings.Cut(string(form), "%s")
 		d.WriteString(before)
@@ -30,16 +30,16 @@ func (d *document) putEach(before, form, after markup, texts []string) {
 	if len(texts) == 0 {
 		return
 	}
-	d.put(before)
+	d.writeMarkup(before)
 	for _, text := range texts {
-		d.put(form, text)
+		d.writeMarkup(form, text)
 	}
-	d.put(after)
+	d.writeMarkup(after)
 }
 
 // putNonEmpty puts markup around a text, nothing where there is none.
 func (d *document) putNonEmpty(form markup, text string) {
 	if text != "" {
-		d.put(form, text)
+		d.writeMarkup(form, text)
 	}
 }

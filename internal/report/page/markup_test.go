@@ -26,7 +26,7 @@ func TestPutEscapes(t *testing.T) {
 		draw := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{`"><script>`, `' onload='`, "</p>", "&amp;", "%s", "<!--", "]]>", "\x00", "\r\n", "{{.}}", "+", "`"}))
 		text := strings.Join(rapid.SliceOf(draw).Draw(t, "text"), "")
 		var d document
-		d.put(`<p title="%s">%s</p>`, text, text)
+		d.writeMarkup(`<p title="%s">%s</p>`, text, text)
 		page := d.String()
 		value, ok := strings.CutPrefix(page, `<p title="`)
 		value, content, closed := strings.Cut(value, `">`)

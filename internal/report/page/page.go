@@ -69,7 +69,7 @@ func Write(w io.Writer, m report.Model, with Extra) error {
 	if view.shell, err = newShell(view.Short+" · "+string(m.Claim.Verdict), slices.Concat(lists...)); err != nil {
 		return err
 	}
-	return view.write(w, view.Date, view.Title, view.body)
+	return view.write(w, view.Date, view.Title, view.writeBody)
 }
 
 // shell holds the parts around every page, whatever it shows.
@@ -107,9 +107,9 @@ func newShell(tab string, sections []section) (s shell, err error) {
 // write writes a page: what it is of, and its body.
 func (s *shell) write(w io.Writer, eyebrow, of string, body func(*document)) error {
 	var d document
-	d.head(s, eyebrow, of)
+	d.writeHead(s, eyebrow, of)
 	body(&d)
-	d.foot(s)
+	d.writeFoot(s)
 	_, err := d.WriteTo(w)
 	return err
 }

@@ -322,10 +322,10 @@ func (g *gather) addRow(r *record.Row, chunks []measure.Stamp) {
 	trace := func(rank uint64) Trace {
 		return Trace{ID: r.ID, Due: r.Due, Sent: r.Sent, Done: r.Done, Outcome: r.Outcome, Error: r.Error, rank: rank}
 	}
-	if rank := uint64(max(0, done-r.Due)); g.slow.admits(rank) {
+	if rank := uint64(max(0, done-r.Due)); g.slow.admitsRank(rank) {
 		g.slow.addTrace(trace(rank), chunks)
 	}
-	if rank := mixBits(uint64(r.ID)); g.random.admits(rank) {
+	if rank := mixBits(uint64(r.ID)); g.random.admitsRank(rank) {
 		g.random.addTrace(trace(rank), chunks)
 	}
 }
@@ -732,7 +732,7 @@ type top struct {
 	heap []Trace
 }
 
-func (t *top) admits(rank uint64) bool {
+func (t *top) admitsRank(rank uint64) bool {
 	return len(t.heap) < t.size || t.size > 0 && rank > t.heap[0].rank
 }
 

@@ -41,7 +41,7 @@ func WriteWorkload(w io.Writer, d report.Drawing, command []string) error {
 	if v.shell, err = newShell(d.Name+" · workload", v.Sections); err != nil {
 		return err
 	}
-	return v.write(w, "workload", d.Name, v.body)
+	return v.write(w, "workload", d.Name, v.writeBody)
 }
 
 // spansOctaves says that values are drawn over their logarithm; they are in order.
@@ -168,29 +168,29 @@ func arrivalCharts(prefix string, p *report.DrawnPart) []*chart {
 	return drawableCharts(over, gaps)
 }
 
-func (v *workloadView) body(d *document) {
+func (v *workloadView) writeBody(d *document) {
 	claim := v.Name
 	if v.About != "" {
 		claim = say.Sentence(v.About)
 	}
-	d.put(`<section id="answer" class="answer" aria-labelledby="claim">
+	d.writeMarkup(`<section id="answer" class="answer" aria-labelledby="claim">
 <h1 id="claim">%s</h1>
 `, claim)
 	if len(v.Facts) > 0 {
-		d.put(`<ul class="facts">`)
+		d.writeMarkup(`<ul class="facts">`)
 		for _, fact := range v.Facts {
-			d.put(`<li>%s</li>`, say.Sentence(fact))
+			d.writeMarkup(`<li>%s</li>`, say.Sentence(fact))
 		}
-		d.put(`</ul>`)
+		d.writeMarkup(`</ul>`)
 	}
-	d.put("\n</section>\n")
-	d.contents(`<li><a href="#come-to">Quantiles</a></li>`, v.Sections, `<li><a href="#redo">Redo it</a></li>`)
-	d.put(`<section id="come-to" aria-labelledby="come-to-h"><h2 id="come-to-h">Quantiles</h2>`)
-	d.table(v.Table)
-	d.put("</section>\n")
-	d.whole(v.Sections)
-	d.put(`<section id="redo" aria-labelledby="redo-h"><h2 id="redo-h">Redo it</h2>`)
+	d.writeMarkup("\n</section>\n")
+	d.writeContents(`<li><a href="#come-to">Quantiles</a></li>`, v.Sections, `<li><a href="#redo">Redo it</a></li>`)
+	d.writeMarkup(`<section id="come-to" aria-labelledby="come-to-h"><h2 id="come-to-h">Quantiles</h2>`)
+	d.writeTable(v.Table)
+	d.writeMarkup("</section>\n")
+	d.writeRunSections(v.Sections)
+	d.writeMarkup(`<section id="redo" aria-labelledby="redo-h"><h2 id="redo-h">Redo it</h2>`)
 	d.putNonEmpty(`<p>The same by settings.</p><pre tabindex="0" aria-label="Settings">%s</pre>`, copyableLines(v.SameAs))
-	d.put(`<p>The command as it was given.</p><pre tabindex="0" aria-label="Command">%s</pre></section>
+	d.writeMarkup(`<p>The command as it was given.</p><pre tabindex="0" aria-label="Command">%s</pre></section>
 `, v.Command)
 }

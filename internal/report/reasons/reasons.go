@@ -98,7 +98,7 @@ func codeSentence(r result.Reason) (text string, known bool) {
 	case result.LoadsContradict:
 		return fmt.Sprintf("the loads between %s and %s contradict each other: measure longer windows", loadText(r.Low), loadText(r.High)), true
 	case result.BudgetUsed:
-		return fmt.Sprintf("a window of %s is all of --max-duration", duration(r.Seconds)), true
+		return fmt.Sprintf("a window of %s is all of --max-duration", roundToMillisecond(r.Seconds)), true
 	case result.CutAtInterrupt, result.CutAtLostWorker, result.CutAtEither:
 		return fmt.Sprintf("%s of %s requests were under way when %s", count(r.N), count(r.Of), stops[r.Code]), true
 	case result.ClassUnknown:
@@ -418,7 +418,7 @@ func LongerFlag(l result.Longer) string {
 	if l.Requests > 0 {
 		return fmt.Sprintf("--requests %.0f", l.Requests)
 	}
-	text := duration(l.Seconds).String()
+	text := roundToMillisecond(l.Seconds).String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
 	}
@@ -428,7 +428,7 @@ func LongerFlag(l result.Longer) string {
 	return "--duration " + text
 }
 
-// duration returns seconds to the millisecond, which floating point does not hold exactly.
-func duration(seconds float64) time.Duration {
+// roundToMillisecond returns seconds to the millisecond, which floating point does not hold exactly.
+func roundToMillisecond(seconds float64) time.Duration {
 	return time.Duration(math.Round(1e3*seconds)) * time.Millisecond
 }

@@ -47,8 +47,8 @@ type Checker struct {
 // APIs lists the APIs that can be checked, the usual one first.
 func APIs() []string { return serve.APIs() }
 
-// api is the API of a check.
-func (c *Checker) api() string { return cmp.Or(c.API, APIs()[0]) }
+// checkedAPI is the API of a check.
+func (c *Checker) checkedAPI() string { return cmp.Or(c.API, APIs()[0]) }
 
 // startReference starts a server with a directory of its own, which the caller
 // removes, and gives the path of its log.
@@ -58,7 +58,7 @@ func (c *Checker) startReference(ctx context.Context) (srv *Server, dir, truth s
 		return nil, "", "", fmt.Errorf("check: %w", err)
 	}
 	truth = filepath.Join(dir, "truth.jsonl")
-	face, _ := serve.DialectOf(c.api())
+	face, _ := serve.DialectOf(c.checkedAPI())
 	args := []string{"--face", face, "--ttft", c.Ref.TTFT.String(), "--itl", c.Ref.ITL.String(), "--truth", truth}
 	srv, err = StartServer(ctx, c.Command, args...)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Checker) CheckLevel(ctx context.Context, streams int) (*Level, error) {
 	}
 	defer os.RemoveAll(dir)
 	p := plan.Default()
-	p.Spec, p.API, p.Model = srv.URL, c.api(), "reference"
+	p.Spec, p.API, p.Model = srv.URL, c.checkedAPI(), "reference"
 	p.Input, p.Ask.Output = workload.FixedLength(16), workload.FixedLength(c.Ref.Tokens)
 	p.Concurrency, p.Duration, p.Out = streams, c.Window, filepath.Join(dir, "run")
 	p.Warmup, p.Timeout = 1500*time.Millisecond, time.Minute
@@ -92,6 +92,6 @@ func (c *Checker) CheckLevel(ctx context.Context, streams int) (*Level, error) {
 	if len(measured.Points) == 0 || measured.Points[0].Requests.OK == 0 {
 		return nil, errors.New("check: nothing was answered")
 	}
-	l := &Level{API: c.api(), Streams: streams, Verdict: measured.Verdict, Late: stats.Late}
-	return l, l.compare(&measured.Points[0], runDir, truth, spent)
+	l := &Level{API: c.checkedAPI(), Streams: streams, Verdict: measured.Verdict, Late: stats.Late}
+	return l, l.compareRecords(&measured.Points[0], runDir, truth, spent)
 }

@@ -268,9 +268,9 @@ func (c *comparison) accuracy(gap, lag *result.Summary) Accuracy {
 	return c.Accuracy
 }
 
-// compare compares the records with the truth: the requests due in the
+// compareRecords compares the records with the truth: the requests due in the
 // window that ended well.
-func (l *Level) compare(pt *result.Point, dir, truthPath string, spent run.Spent) error {
+func (l *Level) compareRecords(pt *result.Point, dir, truthPath string, spent run.Spent) error {
 	t0 := int64(pt.Seconds.Warmup * 1e9)
 	t1 := t0 + int64(pt.Seconds.Window*1e9)
 	origins := []int64{spent.Origin}

@@ -63,7 +63,7 @@ func TestWorkersAgainstTheTruth(t *testing.T) {
 	l := new(Level)
 	pt := &result.Point{Seconds: result.Seconds{Warmup: 0, Window: 1}, Workers: []result.Worker{{Rank: 0, Ahead: -.001, AheadBound: .02}, {Rank: 1, Ahead: .03, AheadBound: .02}}}
 	spent := run.Spent{Origin: origins[0], CPU: time.Second, Wall: time.Second, Workers: []run.Spent{{Origin: origins[0], CPU: time.Second / 4}, {Origin: origins[1], CPU: time.Second / 2}}}
-	if err := l.compare(pt, dir, log.Name(), spent); err != nil {
+	if err := l.compareRecords(pt, dir, log.Name(), spent); err != nil {
 		t.Fatal(err)
 	}
 	if len(l.Workers) != 2 {

@@ -78,9 +78,9 @@ func (s *Simulation) Ask(prompt int, content twin.Content) {
 	}
 }
 
-// Run puts requests to the cache at their times, and says what those of each of so many
+// SimulateRequests puts requests to the cache at their times, and says what those of each of so many
 // parts find. all says that every one was looked at, and not only the first.
-func (s *Simulation) Run(list []Request, parts int) (found []Part, all bool) {
+func (s *Simulation) SimulateRequests(list []Request, parts int) (found []Part, all bool) {
 	order := make([]int32, len(list)) // in which their prompts are computed
 	for i := range order {
 		order[i] = int32(i)

@@ -27,16 +27,16 @@ func TestEarlyAndLate(t *testing.T) {
 		return Request{Sent: sent, First: first, Done: done, Prompt: 200, Answer: 20, Served: -1, Content: func() twin.Content { return text{1, 160, id} }}
 	}
 	list := []Request{ask(0, 0, 10, 100), ask(1, 5, 12, 100), ask(2, 50, 60, 150), ask(3, 500, 510, 600)}
-	found, all := New(Cache{BlockSize: 16, Blocks: 100}).Run(list, 1)
+	found, all := New(Cache{BlockSize: 16, Blocks: 100}).SimulateRequests(list, 1)
 	if p := found[0]; !all || p.Requests != 4 || p.Prompt != 800 || p.Expected != 3*160 || p.Late != 2*160 || p.Endless != 3*160 {
 		t.Errorf("%+v", p)
 	}
 	s := New(Cache{BlockSize: 16, Blocks: 100})
 	s.Ask(200, text{1, 160, 9})
-	if found, _ := s.Run(list, 1); found[0].Expected != 4*160 || found[0].Late != 4*160 {
+	if found, _ := s.SimulateRequests(list, 1); found[0].Expected != 4*160 || found[0].Late != 4*160 {
 		t.Errorf("asked for before: %+v", found[0])
 	}
-	if found, _ := New(Cache{Blocks: 100}).Run(nil, 1); found[0].Requests != 0 {
+	if found, _ := New(Cache{Blocks: 100}).SimulateRequests(nil, 1); found[0].Requests != 0 {
 		t.Errorf("of nothing: %+v", found[0])
 	}
 }
@@ -56,7 +56,7 @@ func TestShareOfAnyLoad(t *testing.T) {
 			prompts += int64(r.Prompt)
 			list = append(list, r)
 		}
-		found, all := New(Cache{BlockSize: 16, Blocks: rapid.IntRange(2, 60).Draw(t, "blocks")}).Run(list, 3)
+		found, all := New(Cache{BlockSize: 16, Blocks: rapid.IntRange(2, 60).Draw(t, "blocks")}).SimulateRequests(list, 3)
 		sum := int64(0)
 		for _, p := range found {
 			sum += p.Prompt

@@ -118,7 +118,7 @@ func (f *search) lowestRefuted() float64 {
 // violatedAt says that more requests violate some limit at a load than may, by its
 // windows and those not far below.
 func (f *search) violatedAt(load float64) bool {
-	claims := f.cfg.claims()
+	claims := f.cfg.claimIndices()
 	for _, claim := range claims {
 		bad, n, phi := 0, 0, 1.0
 		for i := range f.cap.Trail {
@@ -127,9 +127,9 @@ func (f *search) violatedAt(load float64) bool {
 			if !f.supportsBounds(&f.cap.Trail[i]) || below < 0 || below > bursty || f.cap.Trail[i].Launch != f.launch {
 				continue
 			}
-			phi = max(phi, widestPhi(s.blocks(claim), s.dueRequests(claim), f.boundLevel()))
+			phi = max(phi, widestPhi(s.violationBlocks(claim), s.dueRequests(claim), f.boundLevel()))
 			if below <= band {
-				bad, n = bad+s.violations(claim), n+s.dueRequests(claim)
+				bad, n = bad+s.violationCount(claim), n+s.dueRequests(claim)
 			}
 		}
 		alpha := (1 - f.boundLevel()) / float64(len(claims))
@@ -150,14 +150,14 @@ func (f *search) overIn(load float64) bool {
 	if !f.cfg.Count {
 		return false
 	}
-	return slices.ContainsFunc(f.cfg.claims(), func(claim int) bool {
+	return slices.ContainsFunc(f.cfg.claimIndices(), func(claim int) bool {
 		steps := slices.DeleteFunc(f.evidenceSteps(claim), func(s Step) bool { return s.Load > load })
 		slices.Reverse(steps)
 		return f.inPools(steps, claim, func(bad, n, windows int, level float64) bool {
 			phi := f.assumedClustering()
 			for i := range steps[:windows] {
 				s := &steps[i].Seen
-				phi = max(phi, blocksAndPairsPhi(s.blocks(claim), s.dueRequests(claim)))
+				phi = max(phi, blocksAndPairsPhi(s.violationBlocks(claim), s.dueRequests(claim)))
 			}
 			return stat.ClopperPearson(bad, n, phi, stat.OneSided(level)).Lo > f.cfg.allowedShare(claim)
 		})
@@ -212,10 +212,10 @@ func (f *search) metIn(steps []Step, claim int) bool {
 // claims together are wrong with half the chance of a bound: the other half is that of single
 // loads.
 func (f *search) inPools(steps []Step, claim int, tells func(bad, n, windows int, level float64) bool) bool {
-	level := 1 - (1-f.boundLevel())/float64(2*len(metPools)*len(f.cfg.claims()))
+	level := 1 - (1-f.boundLevel())/float64(2*len(metPools)*len(f.cfg.claimIndices()))
 	bad, n, pool := 0, 0, 0
 	for i := range steps {
-		bad, n = bad+steps[i].Seen.violations(claim), n+steps[i].Seen.dueRequests(claim)
+		bad, n = bad+steps[i].Seen.violationCount(claim), n+steps[i].Seen.dueRequests(claim)
 		least, last := float64(f.leastVerify(steps[0].Load)), i == len(steps)-1
 		if float64(n) < least || !last && (steps[i+1].Load == steps[0].Load || float64(n) < metPools[pool]*least) {
 			continue
@@ -241,8 +241,8 @@ func (f *search) phiAbove(steps []Step, claim int) float64 {
 		if steps[i].Load > steps[0].Load*math.Exp(bursty) {
 			break
 		}
-		v := float64(s.violations(claim))
-		sum, weight = sum+v*blocksAndPairsPhi(s.blocks(claim), s.dueRequests(claim)), weight+v
+		v := float64(s.violationCount(claim))
+		sum, weight = sum+v*blocksAndPairsPhi(s.violationBlocks(claim), s.dueRequests(claim)), weight+v
 	}
 	return max(lowPhi, sum/max(weight, 1))
 }
@@ -254,7 +254,7 @@ func (f *search) metByAll() float64 {
 		return 0
 	}
 	least := math.Inf(1)
-	for _, claim := range f.cfg.claims() {
+	for _, claim := range f.cfg.claimIndices() {
 		least = min(least, f.metUpTo(claim))
 	}
 	return least
@@ -283,8 +283,8 @@ func (f *search) lowestOutgrown() float64 {
 // enough that no violation at all says enough.
 func (f *search) leastLow(load float64) int {
 	least := max(leastLowLook, f.wholeSessions(load), f.inCycles(cyclesLook, load))
-	for _, claim := range f.cfg.claims() {
-		alpha := (1 - f.boundLevel()) / float64(len(f.cfg.claims()))
+	for _, claim := range f.cfg.claimIndices() {
+		alpha := (1 - f.boundLevel()) / float64(len(f.cfg.claimIndices()))
 		least = max(least, int(math.Ceil(f.cfg.dueFor(-math.Log(alpha)*lowPhi*f.assumedClustering()/f.cfg.allowedShare(claim), claim)))+lowPhi)
 	}
 	return least
@@ -325,7 +325,7 @@ func (f *search) likelyBounds() (between stat.Interval) {
 			if s.Load != load || !s.IsEvidence() {
 				continue
 			}
-			if f.hasOutgrown(s) || f.exceeds(s, 1) {
+			if f.hasOutgrown(s) || f.exceedsShare(s, 1) {
 				between.Hi = load
 			}
 			if f.showsAll(s) {
@@ -344,7 +344,7 @@ func (f *search) likelyBounds() (between stat.Interval) {
 
 // showsAll reports whether a window has the requests to show whether each limit holds.
 func (f *search) showsAll(s *Seen) bool {
-	for _, claim := range f.cfg.claims() {
+	for _, claim := range f.cfg.claimIndices() {
 		if f.cfg.allowedShare(claim)*float64(s.dueRequests(claim)) < wellSeen {
 			return false
 		}
@@ -362,9 +362,9 @@ func (f *search) firstOver() float64 {
 			first = min(first, s.Load)
 		}
 	}
-	for _, claim := range f.cfg.claims() {
+	for _, claim := range f.cfg.claimIndices() {
 		for _, p := range f.risingShares(claim) {
-			if p.share() > f.cfg.allowedShare(claim) {
+			if p.violationShare() > f.cfg.allowedShare(claim) {
 				first = min(first, p.load)
 				break
 			}
@@ -379,7 +379,7 @@ type pooled struct {
 	violations, n int
 }
 
-func (p *pooled) share() float64 { return float64(p.violations) / float64(max(p.n, 1)) }
+func (p *pooled) violationShare() float64 { return float64(p.violations) / float64(max(p.n, 1)) }
 
 // risingShares are a claim's violations by the load, where neighbours are taken together until
 // their share only rises, as rising does it.
@@ -388,10 +388,10 @@ func (f *search) risingShares(claim int) (list []pooled) {
 		next := pooled{load: load}
 		for i := range f.cap.Trail {
 			if s := &f.cap.Trail[i].Seen; f.cap.Trail[i].Load == load && s.IsEvidence() {
-				next.violations, next.n = next.violations+s.violations(claim), next.n+s.dueRequests(claim)
+				next.violations, next.n = next.violations+s.violationCount(claim), next.n+s.dueRequests(claim)
 			}
 		}
-		for k := len(list) - 1; k >= 0 && list[k].share() > next.share(); k-- {
+		for k := len(list) - 1; k >= 0 && list[k].violationShare() > next.violationShare(); k-- {
 			next = pooled{list[k].load, list[k].violations + next.violations, list[k].n + next.n}
 			list = list[:k]
 		}
@@ -466,18 +466,18 @@ func (f *search) lookLow() {
 func (f *search) judgeLow(load float64, s *Seen, phi float64) (v Verification, binding int) {
 	v = Verification{Load: load, N: s.N, Passed: s.IsEvidence() && f.spansCycles(load, s.N, cyclesLook) && s.Stability != stat.Unstable, Attempts: 1}
 	worst := math.Inf(-1)
-	for _, claim := range f.cfg.claims() {
+	for _, claim := range f.cfg.claimIndices() {
 		upper, due := 1., s.dueRequests(claim) // of none that the claim is about nothing is known
 		if due > 0 {
-			phi := max(phi, lowPhi*s.assumedClustering(claim), widestPhi(s.blocks(claim), due, f.boundLevel()))
+			phi := max(phi, lowPhi*s.assumedClustering(claim), widestPhi(s.violationBlocks(claim), due, f.boundLevel()))
 			if f.cap.Estimate == 0 || load > f.cap.Lower {
 				phi = max(phi, f.longBursts(claim))
 			}
-			upper = stat.ClopperPearson(s.violations(claim), due, phi, stat.OneSided(f.boundLevel())).Hi
+			upper = stat.ClopperPearson(s.violationCount(claim), due, phi, stat.OneSided(f.boundLevel())).Hi
 		}
 		v.Passed = v.Passed && upper <= f.cfg.allowedShare(claim)
 		if x := upper / f.cfg.allowedShare(claim); x > worst {
-			worst, binding, v.N, v.Violations, v.Upper, v.Errors = x, claim, due, s.violations(claim), upper, s.errorsOf(claim)
+			worst, binding, v.N, v.Violations, v.Upper, v.Errors = x, claim, due, s.violationCount(claim), upper, s.errorsOf(claim)
 		}
 	}
 	return v, binding
@@ -492,7 +492,7 @@ const longBurst, beyondFirst, seldomBurst = 0.25, 0.2, 0.2
 // longBursts is by how much a claim's violations cluster where bursts of them are as long as the
 // windows, so that a look that meets none says little; 0 where they are shorter.
 func (f *search) longBursts(claim int) float64 {
-	shares := f.shares(claim, Bracket, Centre, Main)
+	shares := f.violationShares(claim, Bracket, Centre, Main)
 	fit := stat.FitLogistic(shares, SlopePrior())
 	first, over, without, requests := f.firstOver(), 0, 0, 0
 	for _, s := range shares {
@@ -546,7 +546,7 @@ func (f *search) raiseLook(p *Probe) {
 }
 
 // mostAbove is the number of requests at a load that is measured for a bound above. stepsAbove is
-// the number of such loads: they rise by [search.stride]. If no limit is violated by then,
+// the number of such loads: they rise by [search.loadStride]. If no limit is violated by then,
 // something other than the load bounds it.
 const mostAbove, stepsAbove = 100, 6
 
@@ -559,7 +559,7 @@ func (f *search) boundAbove() {
 	}
 	load := f.hi
 	if load == 0 {
-		load = f.roundLoad(f.stride() * max(f.lo, f.cap.Trail[len(f.cap.Trail)-1].Load))
+		load = f.roundLoad(f.loadStride() * max(f.lo, f.cap.Trail[len(f.cap.Trail)-1].Load))
 	}
 	for step := 0; step < stepsAbove && f.lowestRefuted() == 0; step++ {
 		p, whole := Probe{Load: load, Stage: Bracket, Residences: hastyWarmup}, f.inCycles(cyclesLook, load)
@@ -569,7 +569,7 @@ func (f *search) boundAbove() {
 		if s, ok := f.measureLoad(p); !ok || !s.IsEvidence() {
 			return
 		}
-		if load = f.roundLoad(f.stride() * load); load <= p.Load {
+		if load = f.roundLoad(f.loadStride() * load); load <= p.Load {
 			return // no higher one is allowed
 		}
 	}
@@ -696,8 +696,8 @@ func (f *search) heavierMeets(floor *FloorOf) bool {
 		}
 		for i := range f.cap.Trail {
 			if s := &f.cap.Trail[i]; s.Load == load && f.supportsBounds(s) && s.Launch == f.launch && !f.hasOutgrown(&s.Seen) {
-				bad, n = bad+s.Seen.violations(floor.Claim), n+s.Seen.dueRequests(floor.Claim)
-				phi = max(phi, blocksPhi(s.Seen.blocks(floor.Claim), s.Seen.dueRequests(floor.Claim)))
+				bad, n = bad+s.Seen.violationCount(floor.Claim), n+s.Seen.dueRequests(floor.Claim)
+				phi = max(phi, blocksPhi(s.Seen.violationBlocks(floor.Claim), s.Seen.dueRequests(floor.Claim)))
 			}
 		}
 		if n > 0 && stat.ClopperPearson(bad, n, phi, stat.OneSided(1-contradicted)).Hi < least {
@@ -776,7 +776,7 @@ func (f *search) spentShare() float64 {
 // floorBelow takes all loads up to one together; worst is the largest share of
 // violations there, over what may violate.
 func (f *search) floorBelow(top float64) (at FloorOf, worst float64) {
-	claims := f.cfg.claims()
+	claims := f.cfg.claimIndices()
 	for _, claim := range claims {
 		c, phi := FloorOf{Claim: claim}, 1.0
 		for i := range f.cap.Trail {
@@ -785,9 +785,9 @@ func (f *search) floorBelow(top float64) (at FloorOf, worst float64) {
 				continue
 			}
 			c.Load = max(c.Load, s.Load)
-			c.N, c.Violations = c.N+s.dueRequests(claim), c.Violations+s.violations(claim)
+			c.N, c.Violations = c.N+s.dueRequests(claim), c.Violations+s.violationCount(claim)
 			c.Errors += s.errorsOf(claim)
-			phi = max(phi, blocksPhi(s.blocks(claim), s.dueRequests(claim)))
+			phi = max(phi, blocksPhi(s.violationBlocks(claim), s.dueRequests(claim)))
 		}
 		if c.N == 0 {
 			continue

@@ -32,12 +32,12 @@ const (
 	saturated = 20
 )
 
-// bracket finds a load that seems to hold and one, 9 % above, that does not: the load doubles from
+// bracketLimit finds a load that seems to hold and one, 9 % above, that does not: the load doubles from
 // one request at a time until a limit is violated by five times the odds it may, again where a
 // single cluster of violations may have done that, or the queue grows; then three geometric
 // bisections follow. A probe at the limit itself counts as holding or not by chance, so the bracket
 // is only where the staircases begin.
-func (f *search) bracket() bool {
+func (f *search) bracketLimit() bool {
 	load := f.roundLoad(f.cfg.lightLoad())
 	if f.cfg.Closed {
 		load = 1
@@ -68,7 +68,7 @@ func (f *search) bracket() bool {
 			break
 		}
 		f.lo = load
-		next := f.roundLoad(f.stride() * load)
+		next := f.roundLoad(f.loadStride() * load)
 		if next == load {
 			return f.holdsAtMost(load)
 		}
@@ -79,7 +79,7 @@ func (f *search) bracket() bool {
 		return false
 	}
 	times := bisections
-	if f.stride() > 2 { // a bracket of a factor of 4 takes one more
+	if f.loadStride() > 2 { // a bracket of a factor of 4 takes one more
 		times++
 	}
 	for range times {
@@ -134,13 +134,13 @@ func (f *search) leavesLook(middle float64, n int) bool {
 		low := below * math.Exp(-lowerStep)
 		return f.probeSeconds(low, f.leastLow(low)) + leftFloor*b
 	}
-	takes := f.secondsBeside(f.roughWarmup(Bracket), middle) + float64(n)/f.rate(middle)
+	takes := f.secondsBeside(f.roughWarmup(Bracket), middle) + float64(n)/f.requestRate(middle)
 	left := b - f.cap.Seconds
 	return left-takes >= look(middle) || left < look(f.hi)
 }
 
-// stride is by how much the load rises while no limit is violated.
-func (f *search) stride() float64 {
+// loadStride is by how much the load rises while no limit is violated.
+func (f *search) loadStride() float64 {
 	if b := f.cfg.Budget.Seconds; b > 0 && b < hasty*f.residence {
 		return strides
 	}
@@ -150,13 +150,13 @@ func (f *search) stride() float64 {
 // bracketRequests of a probe: a small budget has smaller ones.
 func (f *search) bracketRequests(load float64) int {
 	total := f.totalRequests(load)
-	n := min(bracketRequests, total*bracketShare, bracketWindow*f.rate(load)*f.residenceAt(load))
+	n := min(bracketRequests, total*bracketShare, bracketWindow*f.requestRate(load)*f.residenceAt(load))
 	if whole := float64(f.inCycles(cyclesMain, load)); whole > n { // a shorter one may have few of the requests, or many
 		n = max(n, min(whole, total*bracketCycles))
 	}
 	// A window costs a warm-up and a drain, however short it is: where these are long beside it, it
 	// has the requests of a residence time.
-	if r := f.rate(load) * f.residenceAt(load); f.cfg.Budget.Seconds > 0 && n < r {
+	if r := f.requestRate(load) * f.residenceAt(load); f.cfg.Budget.Seconds > 0 && n < r {
 		n = min(r, bracketRequests)
 	}
 	return max(f.lightRequests(load), int(n))
@@ -165,7 +165,7 @@ func (f *search) bracketRequests(load float64) int {
 // lightRequests of a light load: fewer where they take much of a budget of time.
 func (f *search) lightRequests(load float64) int {
 	if b := f.cfg.Budget.Seconds; b > 0 {
-		return min(lightRequests, max(fewestLight, int(lightShare*b*f.rate(load))))
+		return min(lightRequests, max(fewestLight, int(lightShare*b*f.requestRate(load))))
 	}
 	return lightRequests
 }
@@ -249,8 +249,8 @@ func (f *search) isBeyondThroughout(s *Seen) bool {
 	if s.Stability == stat.Unstable || s.Residence > slower*f.residence {
 		return true
 	}
-	for _, claim := range f.cfg.claims() {
-		blocks, due := s.blocks(claim), float64(s.dueRequests(claim))
+	for _, claim := range f.cfg.claimIndices() {
+		blocks, due := s.violationBlocks(claim), float64(s.dueRequests(claim))
 		if len(blocks) == 0 || due == 0 {
 			continue
 		}
@@ -264,7 +264,7 @@ func (f *search) isBeyondThroughout(s *Seen) bool {
 			}
 			worst = max(worst, together)
 		}
-		rest := s.violations(claim) - worst
+		rest := s.violationCount(claim) - worst
 		if rest > 1 && float64(rest) > scaleOdds(f.cfg.allowedShare(claim), beyond)*(due-float64(cluster)*size) {
 			return true
 		}

@@ -71,7 +71,7 @@ func TestBracketAsksAgain(t *testing.T) {
 			probes++
 			return s, nil
 		})
-		f.bracket()
+		f.bracketLimit()
 		if f.hi > c.above || f.hi <= c.least || f.lo >= f.hi {
 			t.Errorf("%s: between %v and %v", name, f.lo, f.hi)
 		}

@@ -66,7 +66,7 @@ const (
 
 // probeSeconds is about what a probe takes.
 func (f *search) probeSeconds(load float64, requests int) float64 {
-	return f.secondsBeside(Warmup, load) + float64(requests)/f.rate(load)
+	return f.secondsBeside(Warmup, load) + float64(requests)/f.requestRate(load)
 }
 
 // secondsBeside is about how many seconds of a probe are no window: a warm-up of so many residence
@@ -135,12 +135,12 @@ func (f *search) recordLoads(look *Probe) {
 	if !look.Counted || f.requestWork() == 0 {
 		return
 	}
-	n := shownShare*f.cfg.Budget.Work/f.requestWork() - f.secondsBeside(bracketWarmup, look.Load)*f.rate(look.Load)
+	n := shownShare*f.cfg.Budget.Work/f.requestWork() - f.secondsBeside(bracketWarmup, look.Load)*f.requestRate(look.Load)
 	if _, ok := f.measureLoad(Probe{Load: look.Load, Requests: int(min(mostShown, max(lightRequests, n))), Residences: bracketWarmup, Stage: Shown}); !ok {
 		return
 	}
 	for i := range f.cap.Trail {
-		if s := &f.cap.Trail[i]; !s.Counted && f.exceeds(&s.Seen, 1) {
+		if s := &f.cap.Trail[i]; !s.Counted && f.exceedsShare(&s.Seen, 1) {
 			return
 		}
 	}
@@ -201,7 +201,7 @@ func (f *search) isCostly(load float64, requests int, residences float64) bool {
 	if !f.cfg.Count || f.cfg.Budget.Work == 0 {
 		return false
 	}
-	around := f.secondsBeside(residences, load) * f.rate(load)
+	around := f.secondsBeside(residences, load) * f.requestRate(load)
 	return f.requestWork()*(float64(requests)+around) > recordedShare*f.cfg.Budget.Work
 }
 
@@ -225,7 +225,7 @@ func (f *search) affordableAfter(warmup, each float64, loads []float64, spare fl
 		left, each := b*(1-spare)-f.cap.Seconds, 0.0
 		for _, load := range loads {
 			left -= f.secondsBeside(warmup, load)
-			each += 1 / f.rate(load)
+			each += 1 / f.requestRate(load)
 		}
 		n = min(n, left/each)
 	}
@@ -253,7 +253,7 @@ func (f *search) countingWork() float64 {
 
 // requestsAround is about how many requests come before and after a window at a load.
 func (f *search) requestsAround(load float64) float64 {
-	return f.secondsBeside(Warmup, load) * f.rate(load)
+	return f.secondsBeside(Warmup, load) * f.requestRate(load)
 }
 
 // InRequests returns the number of requests that a budget of work pays. each is the work of
@@ -287,7 +287,7 @@ func (f *search) totalRequests(load float64) float64 {
 	}
 	if b := f.cfg.Budget.Seconds; b > 0 {
 		left := b - f.cap.Seconds - probes*f.probeSeconds(load, 0)
-		n = min(n, float64(f.cap.Requests)+max(0, left)*f.rate(load))
+		n = min(n, float64(f.cap.Requests)+max(0, left)*f.requestRate(load))
 	}
 	if each := f.countingWork(); f.cfg.Budget.Work > 0 && each > 0 {
 		left := (f.cfg.Budget.Work-f.cap.Work)/each - probes*f.requestsAround(load)

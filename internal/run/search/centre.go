@@ -24,14 +24,14 @@ const (
 // long prompts hold up many others.
 func SlopePrior() stat.Prior { return stat.Prior{Mean: 25, SD: 25} }
 
-// centre climbs staircases of five neighbouring loads, in random order, until they
+// centreStaircases climbs staircases of five neighbouring loads, in random order, until they
 // lie around the limit: the fit moves by less than half the width of the main loads,
 // one load is above 2ε and one below ε.
-func (f *search) centre() bool {
+func (f *search) centreStaircases() bool {
 	f.centred = math.Sqrt(f.lo * f.hi)
 	// A load that did not look far beyond the limit may be beyond it all the same: windows that
 	// are counted have the requests to tell.
-	if below := f.crossing(Bracket); f.cfg.Count && below > f.cfg.lightLoad() && below < f.lo && f.exceededAt(f.lo) {
+	if below := f.lowestCrossing(Bracket); f.cfg.Count && below > f.cfg.lightLoad() && below < f.lo && f.exceededAt(f.lo) {
 		f.centred = below
 	}
 	if at, own := f.earlierEstimate(); at > 0 {
@@ -43,7 +43,7 @@ func (f *search) centre() bool {
 	n := max(least, int(min(mostStair, f.totalRequests(f.centred)*stairShare)))
 	for round := range maxRounds {
 		width := f.mainWidthAt(f.centred)
-		loads := f.staircase(width)
+		loads := f.staircaseLoads(width)
 		if f.affordableRequests(f.countingWork(), loads, spareMain+spareVerify) < n {
 			if round > 0 {
 				break
@@ -98,9 +98,9 @@ func (f *search) tooSmall() result.Reason {
 	return result.Reason{Code: result.BudgetTooSmall}
 }
 
-// staircase is five loads around the centre. Whole numbers of users are at
+// staircaseLoads is five loads around the centre. Whole numbers of users are at
 // least one apart.
-func (f *search) staircase(width float64) (loads []float64) {
+func (f *search) staircaseLoads(width float64) (loads []float64) {
 	step := stairStep * width
 	if f.cfg.Closed {
 		step = max(step, 1/f.centred)
@@ -111,11 +111,11 @@ func (f *search) staircase(width float64) (loads []float64) {
 	return loads
 }
 
-// crossing is the lowest load at which a fit of some stages crosses a limit;
+// lowestCrossing is the lowest load at which a fit of some stages crosses a limit;
 // 0 if none does.
-func (f *search) crossing(stages ...string) float64 {
+func (f *search) lowestCrossing(stages ...string) float64 {
 	lowest := math.Inf(1)
-	for _, claim := range f.cfg.claims() {
+	for _, claim := range f.cfg.claimIndices() {
 		if at := f.crossingOf(claim, stages...).Load; at > 0 {
 			lowest = min(lowest, at)
 		}
@@ -129,21 +129,21 @@ func (f *search) crossing(stages ...string) float64 {
 // centreShift is by how much, in ln, the centre has to move after a staircase.
 func (f *search) centreShift(steps []Step, width float64) float64 {
 	maxShift := stairShift * width
-	if at := f.crossing(Centre); at > 0 {
+	if at := f.lowestCrossing(Centre); at > 0 {
 		return min(maxShift, max(-maxShift, math.Log(at/f.centred)))
 	}
 	for _, s := range steps {
-		if s.Seen.IsEvidence() && f.exceeds(&s.Seen, 2) {
+		if s.Seen.IsEvidence() && f.exceedsShare(&s.Seen, 2) {
 			return -maxShift / 2
 		}
 	}
 	return maxShift / 2
 }
 
-// exceeds says that a claim is violated by more than so many times its share.
-func (f *search) exceeds(s *Seen, times float64) bool {
-	for _, claim := range f.cfg.claims() {
-		if s.share(claim) > scaleOdds(f.cfg.allowedShare(claim), times) {
+// exceedsShare says that a claim is violated by more than so many times its share.
+func (f *search) exceedsShare(s *Seen, times float64) bool {
+	for _, claim := range f.cfg.claimIndices() {
+		if s.violationShare(claim) > scaleOdds(f.cfg.allowedShare(claim), times) {
 			return true
 		}
 	}
@@ -152,7 +152,7 @@ func (f *search) exceeds(s *Seen, times float64) bool {
 
 // exceededAt says that a limit is violated by more than it may at a load.
 func (f *search) exceededAt(load float64) bool {
-	for _, claim := range f.cfg.claims() {
+	for _, claim := range f.cfg.claimIndices() {
 		if f.shareAt(load, claim) > f.cfg.allowedShare(claim) {
 			return true
 		}
@@ -167,8 +167,8 @@ func (f *search) straddlesLimit(steps []Step) bool {
 		if !s.Seen.IsEvidence() {
 			continue
 		}
-		above = above || f.exceeds(&s.Seen, 2)
-		below = below || !f.exceeds(&s.Seen, 1)
+		above = above || f.exceedsShare(&s.Seen, 2)
+		below = below || !f.exceedsShare(&s.Seen, 1)
 	}
 	return above && below
 }

@@ -94,7 +94,7 @@ func (f *search) earlierEstimate() (at float64, own bool) {
 	defer func() { f.launch = now }()
 	for f.launch = now; f.launch >= 0; f.launch-- {
 		lowest := math.Inf(1)
-		for _, claim := range f.cfg.claims() {
+		for _, claim := range f.cfg.claimIndices() {
 			v := f.crossingOf(claim, Centre, Main, Verifying)
 			if v.Reason == "" {
 				lowest = min(lowest, v.Load)
@@ -149,7 +149,7 @@ func (f *search) acrossLaunches(claim int, own stat.Inverse, stages ...string) (
 	each := (launchKnown*(launchSpread*launchSpread+within) + (n-1)*sd*sd) / (launchKnown + n - 1)
 	// Part of what a fit is off by is the curve's, and the same on every launch.
 	v := stat.Inverse{Load: math.Exp(mean), SE: math.Sqrt(each/n + within*sharedError*(1-1/n))}
-	alpha := (1 - f.cfg.Level) / 2 / float64(len(f.cfg.claims()))
+	alpha := (1 - f.cfg.Level) / 2 / float64(len(f.cfg.claimIndices()))
 	t := func(level float64) float64 { return stat.StudentQuantile(level, launchKnown+n-1) * v.SE }
 	wide, low := t((1+f.cfg.Level)/2), t(1-alpha)
 	v.Interval = stat.Interval{Lo: v.Load * math.Exp(-wide), Hi: v.Load * math.Exp(wide)}

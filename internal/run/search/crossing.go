@@ -132,7 +132,7 @@ func (f *search) highestHolding() (highest float64) {
 // not far above too: where there is none, more is assumed.
 func (f *search) heldAt(load float64) (held, enough bool) {
 	held, enough = true, true
-	for _, claim := range f.cfg.claims() {
+	for _, claim := range f.cfg.claimIndices() {
 		bad, n, violations, phi, cluster, flanked := 0, 0, 0, float64(lowPhi), 1., false
 		for i := range f.cap.Trail {
 			s := &f.cap.Trail[i].Seen
@@ -140,13 +140,13 @@ func (f *search) heldAt(load float64) (held, enough bool) {
 			if !f.supportsBounds(&f.cap.Trail[i]) || above < 0 || above > bursty {
 				continue
 			}
-			phi, cluster = max(phi, widestPhi(s.blocks(claim), s.dueRequests(claim), f.boundLevel())), max(cluster, s.Cluster)
-			violations += s.violations(claim)
+			phi, cluster = max(phi, widestPhi(s.violationBlocks(claim), s.dueRequests(claim), f.boundLevel())), max(cluster, s.Cluster)
+			violations += s.violationCount(claim)
 			if above > 0 {
 				flanked = true
 				continue
 			}
-			bad, n = bad+s.violations(claim), n+s.dueRequests(claim)
+			bad, n = bad+s.violationCount(claim), n+s.dueRequests(claim)
 			held = held && s.Stability != stat.Unstable
 		}
 		least := float64(lowPhi)
@@ -187,7 +187,7 @@ func (f *search) shareAt(load float64, claim int) float64 {
 	bad, n := 0, 0
 	for _, s := range f.cap.Trail {
 		if s.Load == load && s.Seen.IsEvidence() {
-			bad, n = bad+s.Seen.violations(claim), n+s.Seen.dueRequests(claim)
+			bad, n = bad+s.Seen.violationCount(claim), n+s.Seen.dueRequests(claim)
 		}
 	}
 	return float64(bad) / float64(max(n, 1))
@@ -208,8 +208,8 @@ func (f *search) interpolateCrossing(met, next float64) (at float64, binding int
 		p := min(max(f.shareAt(load, claim), half), 1-half)
 		return math.Log(p / (1 - p))
 	}
-	at, binding = next, f.cfg.claims()[0]
-	for _, claim := range f.cfg.claims() {
+	at, binding = next, f.cfg.claimIndices()[0]
+	for _, claim := range f.cfg.claimIndices() {
 		eps := f.cfg.allowedShare(claim)
 		low, high, goal := logit(met, claim), logit(next, claim), math.Log(eps/(1-eps))
 		if high <= goal || high <= low {

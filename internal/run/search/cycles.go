@@ -33,7 +33,7 @@ func (f *search) inCycles(cycles, load float64) int {
 	if f.cfg.Closed || f.cfg.Traffic.Cycle == 0 || !(load > 0) {
 		return 0
 	}
-	return int(math.Ceil(cycles * f.cfg.Traffic.Cycle * f.rate(load)))
+	return int(math.Ceil(cycles * f.cfg.Traffic.Cycle * f.requestRate(load)))
 }
 
 // spansCycles says that a window of so many requests is of so many cycles.

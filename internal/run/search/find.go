@@ -92,8 +92,8 @@ type Seen struct {
 // IsEvidence says that a window is evidence.
 func (s *Seen) IsEvidence() bool { return s.N > 0 && !s.Failed && !s.Invalid && !s.Partial }
 
-// blocks of a claim's violations.
-func (s *Seen) blocks(claim int) []int {
+// violationBlocks of a claim's violations.
+func (s *Seen) violationBlocks(claim int) []int {
 	switch {
 	case claim == Joint:
 		return s.JointBlock
@@ -103,8 +103,8 @@ func (s *Seen) blocks(claim int) []int {
 	return nil
 }
 
-// violations of a claim.
-func (s *Seen) violations(claim int) int {
+// violationCount of a claim.
+func (s *Seen) violationCount(claim int) int {
 	if claim == Joint {
 		return s.Joint
 	}
@@ -128,14 +128,14 @@ func (s *Seen) errorsOf(claim int) int {
 	return s.Errors
 }
 
-// share of a claim's violations. A window that ended early was decided by the requests that were
+// violationShare of a claim's violations. A window that ended early was decided by the requests that were
 // asked for, however many would have come.
-func (s *Seen) share(claim int) float64 {
+func (s *Seen) violationShare(claim int) float64 {
 	n := s.dueRequests(claim)
 	if s.Partial && s.asked > 0 {
 		n = min(n, s.asked)
 	}
-	return float64(s.violations(claim)) / float64(max(n, 1))
+	return float64(s.violationCount(claim)) / float64(max(n, 1))
 }
 
 // Step is a probe and what it showed.
@@ -183,8 +183,8 @@ type FindConfig struct {
 	Count bool
 }
 
-// claims are the indices of what is claimed.
-func (c *FindConfig) claims() (list []int) {
+// claimIndices are the indices of what is claimed.
+func (c *FindConfig) claimIndices() (list []int) {
 	if c.Joint > 0 {
 		list = append(list, Joint)
 	}
@@ -216,10 +216,10 @@ func (c *FindConfig) dueFor(n float64, claim int) float64 {
 }
 
 func (c *FindConfig) check() error {
-	if len(c.claims()) == 0 {
+	if len(c.claimIndices()) == 0 {
 		return fmt.Errorf("find capacity: no limit is claimed")
 	}
-	for _, claim := range c.claims() {
+	for _, claim := range c.claimIndices() {
 		if eps := c.allowedShare(claim); !(eps < 1) {
 			return fmt.Errorf("find capacity: a share of %v may violate a limit", eps)
 		}
@@ -309,11 +309,11 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 		f.cfg.Budget.Requests = EnoughRequests
 	}
 	if f.isHopeless() {
-		return f.conclude(), nil
+		return f.concludeCapacity(), nil
 	}
-	bracketed := f.takeBracket() || f.bracket()
+	bracketed := f.takeBracket() || f.bracketLimit()
 	if (!bracketed || f.cfg.Budget.Seconds == 0 || f.suspectsFloor()) && f.findFloor() {
-		return f.conclude(), f.err
+		return f.concludeCapacity(), f.err
 	}
 	// Where the slope is a guess the fit's lower limit may lie far below the loads that
 	// were measured, and say less than a look at half of where violations begin.
@@ -323,12 +323,12 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	case !bracketed:
 	case !f.paysFit():
 		f.cap.Reason = f.tooSmall()
-	case f.centre():
+	case f.centreStaircases():
 		if f.lookEarly(); f.cfg.Budget.Seconds > 0 && f.findFloor() {
-			return f.conclude(), f.err
+			return f.concludeCapacity(), f.err
 		}
-		if f.measure() && f.cap.Lower >= max(f.lowLoad(), f.cap.Quote) {
-			f.verify()
+		if f.measureLoads() && f.cap.Lower >= max(f.lowLoad(), f.cap.Quote) {
+			f.verifyLimit()
 		}
 	}
 	if f.cap.Quote == 0 && f.err == nil && !f.died && !f.quoteEarlier() {
@@ -343,7 +343,7 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	case f.cap.Reason.IsNone():
 		f.cap.Reason = result.Reason{Code: result.NoLoadVerified}
 	}
-	return f.conclude(), f.err
+	return f.concludeCapacity(), f.err
 }
 
 func newSearch(ctx context.Context, c FindConfig, probe func(context.Context, Probe) (Seen, error)) *search {
@@ -401,7 +401,7 @@ func (f *search) measureLoad(p Probe) (s Seen, ok bool) {
 
 func (f *search) lookOnce(p Probe) (s Seen, ok bool) {
 	if err := f.ctx.Err(); err != nil {
-		return s, f.stop(err)
+		return s, f.stopWithError(err)
 	}
 	if p.Residences == 0 {
 		p.Residences = Warmup
@@ -422,7 +422,7 @@ func (f *search) lookOnce(p Probe) (s Seen, ok bool) {
 		f.recordSeen(p, s)
 	}
 	if err != nil {
-		return s, f.stop(err)
+		return s, f.stopWithError(err)
 	}
 	return f.recordSeen(p, s)
 }
@@ -480,13 +480,13 @@ func (f *search) recordSeen(p Probe, s Seen) (_ Seen, ok bool) {
 		return s, false
 	}
 	if len(s.Violations) != len(f.cfg.Eps) {
-		return s, f.stop(fmt.Errorf("%d limits were counted, %d are claimed", len(s.Violations), len(f.cfg.Eps)))
+		return s, f.stopWithError(fmt.Errorf("%d limits were counted, %d are claimed", len(s.Violations), len(f.cfg.Eps)))
 	}
 	return s, true
 }
 
-// stop ends the search with an error.
-func (f *search) stop(err error) bool {
+// stopWithError ends the search with an error.
+func (f *search) stopWithError(err error) bool {
 	f.err = fmt.Errorf("find capacity: %w", err)
 	f.cap.Unfinished = true
 	f.cap.Reason = result.Reason{Code: result.SearchStopped, Quote: err.Error()}
@@ -505,8 +505,8 @@ const beyond = 5
 // isFarBeyond says that a probe is far beyond a limit: not by a single request, which few requests
 // are quick to show.
 func (f *search) isFarBeyond(s *Seen) bool {
-	for _, claim := range f.cfg.claims() {
-		if s.violations(claim) > 1 && s.share(claim) > scaleOdds(f.cfg.allowedShare(claim), beyond) {
+	for _, claim := range f.cfg.claimIndices() {
+		if s.violationCount(claim) > 1 && s.violationShare(claim) > scaleOdds(f.cfg.allowedShare(claim), beyond) {
 			return true
 		}
 	}
@@ -569,13 +569,13 @@ func (f *search) residenceAt(load float64) float64 {
 	return w
 }
 
-// rate is the requests a second at a load.
-func (f *search) rate(load float64) float64 {
+// requestRate is the requests a second at a load.
+func (f *search) requestRate(load float64) float64 {
 	return f.cfg.Rate(load, f.residenceAt(load))
 }
 
-// shares are a claim's violations in the steps of some stages.
-func (f *search) shares(claim int, stages ...string) (list []stat.Share) {
+// violationShares are a claim's violations in the steps of some stages.
+func (f *search) violationShares(claim int, stages ...string) (list []stat.Share) {
 	lowest := f.lowestFitted()
 	for _, s := range f.cap.Trail {
 		// A look far below all that is fitted, and what is far above, make a curve of which
@@ -585,7 +585,7 @@ func (f *search) shares(claim int, stages ...string) (list []stat.Share) {
 		}
 		if s.Launch == f.launch && slices.Contains(stages, s.Stage) && s.Seen.IsEvidence() && s.Seen.dueRequests(claim) > 0 && f.spansCycles(s.Load, s.Seen.N, cyclesMain) {
 			n := s.Seen.dueRequests(claim)
-			list = append(list, stat.Share{Load: s.Load, Violations: s.Seen.violations(claim), N: n, Within: blockVariation(s.Seen.blocks(claim), n)})
+			list = append(list, stat.Share{Load: s.Load, Violations: s.Seen.violationCount(claim), N: n, Within: blockVariation(s.Seen.violationBlocks(claim), n)})
 		}
 	}
 	return list
@@ -634,8 +634,8 @@ func (f *search) unstableFrom() float64 {
 	return from
 }
 
-// conclude works out what is left to say.
-func (f *search) conclude() Capacity {
+// concludeCapacity works out what is left to say.
+func (f *search) concludeCapacity() Capacity {
 	f.narrowInterval()
 	f.cap.AtLeast, f.cap.AtMost = max(f.cap.Quote, f.metByAll()), f.cap.Interval.Hi
 	switch {

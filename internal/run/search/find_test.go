@@ -388,7 +388,7 @@ func TestWithinTakesBackWhatIsContradicted(t *testing.T) {
 			blocks := []int{9, 10, 11, 10, 10, 9, 11, 10, 10, 10}
 			f.cap.Trail = []Step{{Probe: Probe{Load: c.refuted}, Seen: Seen{Load: c.refuted, N: 1000, Violations: []int{100}, Blocks: [][]int{blocks}}}}
 		}
-		if got := f.conclude(); got.Interval != c.want || !agrees(&got) || (got.Estimate == 0) != !got.Reason.IsNone() {
+		if got := f.concludeCapacity(); got.Interval != c.want || !agrees(&got) || (got.Estimate == 0) != !got.Reason.IsNone() {
 			t.Errorf("%s: %v in %v from %v, at least %v, at most %v, %v", name, got.Estimate, got.Interval, got.Lower, got.AtLeast, got.AtMost, got.Reason)
 		}
 	}

@@ -47,7 +47,7 @@ const (
 	goal         = 0.05 // relative half-width
 )
 
-// measure measures 16 loads that are fixed before any of them is, in random
+// measureLoads measures 16 loads that are fixed before any of them is, in random
 // order and in two legs.
 //
 // The loads do not follow the running estimate, which would select chance:
@@ -55,7 +55,7 @@ const (
 // exception: where the first leg's crossing lies beyond half the width, or its slope
 // asks for wider loads, the second leg is put anew, and another one where both gave no
 // answer, or a wide one. That, and fitting the staircases with the main loads, costs no coverage.
-func (f *search) measure() bool {
+func (f *search) measureLoads() bool {
 	width, many := f.mainWidthAt(f.centred), mainLoads
 	loads := f.spreadLoads(f.centred, width, many)
 	n := f.affordableMain(loads)
@@ -69,7 +69,7 @@ func (f *search) measure() bool {
 	}
 	if n < f.leastMain() {
 		// The bracket alone shows the way: 13 % of the intervals of it were wrong.
-		if !f.hasStage(Centre) || !f.fit() {
+		if !f.hasStage(Centre) || !f.fitClaims() {
 			f.cap.Reason = f.tooSmall()
 		}
 		return f.cap.Estimate > 0
@@ -97,7 +97,7 @@ func (f *search) measure() bool {
 			}
 		}
 	}
-	known := f.fit()
+	known := f.fitClaims()
 	for leg := legs; f.anotherLeg(leg, known); leg++ {
 		middle := f.mainCentre(width)
 		these, spare := f.spreadLoads(middle, f.mainWidthAt(middle), legLoads), spareLooks
@@ -110,7 +110,7 @@ func (f *search) measure() bool {
 		if !f.lookAt(f.shuffleLoads(these), Probe{Requests: n, Stage: Main, Leg: leg, Counted: f.cfg.Count}) {
 			return false
 		}
-		known = f.fit()
+		known = f.fitClaims()
 	}
 	return known
 }
@@ -125,14 +125,14 @@ func (f *search) hasStage(stage string) bool {
 // windows often leave the staircases, and so the loads of the first leg, beside the limit.
 func (f *search) mainCentre(width float64) float64 {
 	if f.cfg.Count {
-		at := f.crossing(Main, Centre)
+		at := f.lowestCrossing(Main, Centre)
 		if at == 0 {
 			return f.centred
 		}
 		most := stairShift * width
 		return f.centred * math.Exp(min(most, max(-most, math.Log(at/f.centred))))
 	}
-	at := f.crossing(Main, Centre, Bracket)
+	at := f.lowestCrossing(Main, Centre, Bracket)
 	if at == 0 {
 		return f.centred
 	}
@@ -174,7 +174,7 @@ func (f *search) narrowEnough() bool {
 // takes in two more of them.
 func (f *search) mainWidthAt(centre float64) float64 {
 	w := mainWidth
-	if b := f.slope(); b > 0 {
+	if b := f.leastSlope(); b > 0 {
 		w = max(w, min(mostWidth, math.Log(mainOdds)/b))
 	}
 	if f.cfg.Closed {
@@ -183,13 +183,13 @@ func (f *search) mainWidthAt(centre float64) float64 {
 	return w
 }
 
-// slope is the least of the claims' by all that was seen: loads far above the limit
+// leastSlope is the least of the claims' by all that was seen: loads far above the limit
 // tell a slow rise from a steep one.
-func (f *search) slope() float64 {
+func (f *search) leastSlope() float64 {
 	least := math.Inf(1)
-	for _, claim := range f.cfg.claims() {
+	for _, claim := range f.cfg.claimIndices() {
 		floor, seen := f.floorUnder(claim)
-		shares := f.shares(claim, Bracket, Centre, Main)
+		shares := f.violationShares(claim, Bracket, Centre, Main)
 		fit := stat.FitLogistic(shares, SlopePrior())
 		if seen {
 			if above := stat.FitAboveFloor(f.aboveLight(shares), SlopePrior(), floor); above.Reason == "" {
@@ -236,7 +236,7 @@ func (f *search) crossingOf(claim int, stages ...string) stat.Inverse {
 	case f.brief:
 		wrong *= briefly
 	}
-	alpha := wrong / 2 / float64(len(f.cfg.claims()))
+	alpha := wrong / 2 / float64(len(f.cfg.claimIndices()))
 	v := f.reachingDown(f.curveOf(claim, stages...).LoadAt(f.cfg.allowedShare(claim), 1-wrong, alpha))
 	if v.Reason == "" {
 		settled := f.settledUpTo(v.Load)
@@ -287,12 +287,12 @@ func (f *search) showsRise() bool {
 
 // floorSeen says that there may be a floor under some claim.
 func (f *search) floorSeen() bool {
-	return slices.ContainsFunc(f.cfg.claims(), func(claim int) bool { _, seen := f.floorUnder(claim); return seen })
+	return slices.ContainsFunc(f.cfg.claimIndices(), func(claim int) bool { _, seen := f.floorUnder(claim); return seen })
 }
 
 // curveOf is that fit.
 func (f *search) curveOf(claim int, stages ...string) stat.Logistic {
-	shares, local := f.shares(claim, stages...), localOdds
+	shares, local := f.violationShares(claim, stages...), localOdds
 	if f.cfg.Count || f.begun > 0 { // the loads of several searches lie further apart too
 		local = localOddsCounted
 	}
@@ -356,8 +356,8 @@ func (f *search) floorUnder(claim int) (floor stat.Floor, seen bool) {
 	floor.Phi = 1
 	for i := range f.cap.Trail {
 		if s := &f.cap.Trail[i]; f.supportsBounds(s) && s.Load <= top && s.Launch == f.launch {
-			floor.N, floor.Violations = floor.N+s.Seen.dueRequests(claim), floor.Violations+s.Seen.violations(claim)
-			floor.Phi = max(floor.Phi, blocksPhi(s.Seen.blocks(claim), s.Seen.dueRequests(claim)))
+			floor.N, floor.Violations = floor.N+s.Seen.dueRequests(claim), floor.Violations+s.Seen.violationCount(claim)
+			floor.Phi = max(floor.Phi, blocksPhi(s.Seen.violationBlocks(claim), s.Seen.dueRequests(claim)))
 		}
 	}
 	below := f.clustersBelow(claim)
@@ -375,7 +375,7 @@ func (f *search) floorUnder(claim int) (floor stat.Floor, seen bool) {
 // below and alone above has another cause, such as failures now and then, of which a short look at
 // light loads mostly meets none.
 func (f *search) clustersBelow(claim int) float64 {
-	shares, eps := f.shares(claim, Bracket, Centre, Main, Verifying), f.cfg.allowedShare(claim)
+	shares, eps := f.violationShares(claim, Bracket, Centre, Main, Verifying), f.cfg.allowedShare(claim)
 	fit := stat.FitLogistic(shares, SlopePrior())
 	if fit.Reason != "" || !(fit.B > 0) {
 		return 1
@@ -422,7 +422,7 @@ func (f *search) crossingNear(claim int) (v stat.Inverse, launches int) {
 
 // probableClaim is the claim that will bind, by what is known.
 func (f *search) probableClaim() int {
-	claims := f.cfg.claims()
+	claims := f.cfg.claimIndices()
 	if len(claims) == 1 {
 		return claims[0]
 	}
@@ -460,14 +460,14 @@ func unfittedReason(why stat.NoFit) result.Reason { return result.Reason{Code: r
 // rivals are claims whose crossings are so near that either may be the lowest.
 const rivals = 1.2
 
-// fit finds where each claim stops to hold; the lowest binds. For the lower
+// fitClaims finds where each claim stops to hold; the lowest binds. For the lower
 // limit of the lowest of k to be too high with probability α, each is taken at
 // α/k. Where the fit gives no answer, an earlier one stands.
-func (f *search) fit() bool {
+func (f *search) fitClaims() bool {
 	var limits []ClaimLimit
 	var binding ClaimLimit
 	lower, reason := math.Inf(1), result.Reason{}
-	for _, claim := range f.cfg.claims() {
+	for _, claim := range f.cfg.claimIndices() {
 		l := ClaimLimit{Claim: claim, Eps: f.cfg.allowedShare(claim)}
 		l.Inverse, l.Launches = f.crossingNear(claim)
 		limits = append(limits, l)

@@ -103,14 +103,14 @@ func kneeInterval(points []CurvePoint, at float64) stat.Interval {
 	return stat.Interval{Lo: min(at, stat.Percentile(found, 0.025)), Hi: max(at, stat.Percentile(found, 0.975))}
 }
 
-// saturation is the point of the most output, of tokens where they are known:
+// saturationPoint is the point of the most output, of tokens where they are known:
 // answers end in bursts, and a window holds the ends of many that began before
 // it. An open load beyond what is served takes its time to fill the server, so of
 // such a point the second half of its window counts, and of several the one that
 // surely gave most: of the greatest estimate chance would have a part. It is nil
 // if more load might give more: no point is unstable, and throughput still rose. What a failing
 // server served is no measure of it.
-func saturation(sorted []CurvePoint, closed bool) *CurvePoint {
+func saturationPoint(sorted []CurvePoint, closed bool) *CurvePoint {
 	var most, over *CurvePoint // within what is served, and beyond
 	reached := false
 	beyond := func(p *CurvePoint) bool { return !closed && (p.IsUnstable() || p.IsBehind()) && p.Late > 0 }

@@ -39,7 +39,7 @@ func CarriedAt(p CurvePoint) (c Carried) {
 
 // saturationOf returns the most that points served, nil where none reached it.
 func saturationOf(sorted []CurvePoint, closed bool) *result.Saturation {
-	p := saturation(sorted, closed)
+	p := saturationPoint(sorted, closed)
 	if p == nil {
 		return nil
 	}
@@ -150,10 +150,10 @@ func (f *search) mostCarried() (best Carried) {
 // isViolated reports whether any window has more violations of a limit than it may. Timeouts under
 // a load that the server does not carry are its queue, which is as long as the load lasts.
 func (f *search) isViolated() bool {
-	for _, claim := range f.cfg.claims() {
+	for _, claim := range f.cfg.claimIndices() {
 		for i := range f.cap.Trail {
 			s := &f.cap.Trail[i].Seen
-			bad := s.violations(claim)
+			bad := s.violationCount(claim)
 			if f.hasOutgrown(s) {
 				bad -= s.TimedOut
 			}

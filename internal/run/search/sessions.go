@@ -87,7 +87,7 @@ func (f *search) wholeSessions(load float64) int {
 	if f.cfg.Sessions.Turns == 0 || !(load > 0) {
 		return 0
 	}
-	return int(math.Ceil(sessionLook * f.cfg.sessionSeconds(f.residenceAt(load)) * f.rate(load)))
+	return int(math.Ceil(sessionLook * f.cfg.sessionSeconds(f.residenceAt(load)) * f.requestRate(load)))
 }
 
 // leastMain returns the smallest number of requests of each of the loads that are fitted.
@@ -98,7 +98,7 @@ func (f *search) leastMain() int {
 // assumedClustering returns the least assumed clustering of violations. Where too few violate to
 // show it, it is that of all requests of a session.
 func (s *Seen) assumedClustering(claim int) float64 {
-	if s.violations(claim) >= telling {
+	if s.violationCount(claim) >= telling {
 		return 1
 	}
 	return max(1, s.Cluster)

@@ -29,7 +29,7 @@ const (
 // very few violations, none at all must say enough.
 func (f *search) leastVerify(load float64) int {
 	least := max(leastVerify, f.wholeSessions(load), f.inCycles(cyclesLook, load))
-	for _, claim := range f.cfg.claims() {
+	for _, claim := range f.cfg.claimIndices() {
 		least = max(least, int(f.cfg.dueFor(10/f.cfg.allowedShare(claim), claim)))
 	}
 	return least
@@ -43,7 +43,7 @@ func (f *search) leastConfirm(load float64) int {
 		return f.leastVerify(load)
 	}
 	least := max(leastLowLook, f.wholeSessions(load), f.inCycles(cyclesLook, load))
-	for _, claim := range f.cfg.claims() {
+	for _, claim := range f.cfg.claimIndices() {
 		least = max(least, int(f.cfg.dueFor(confirming*f.assumedClustering()/f.cfg.allowedShare(claim), claim)))
 	}
 	return least
@@ -65,7 +65,7 @@ type Verification struct {
 	Attempts   int     // looks it took, this one included
 }
 
-// verify looks for long at the lower limit, three times at the most, each at
+// verifyLimit looks for long at the lower limit, three times at the most, each at
 // a third of the error. What it passes on is the one-sided upper limit of ten
 // blocks of the window. That limit alone is no proof: violations come in
 // bursts, and it lets a load exactly at the capacity pass in a quarter to a
@@ -75,7 +75,7 @@ type Verification struct {
 // pooled over-dispersion of the main loads lets 0 to 4 % pass, but also only
 // 3 % of searches end with a quote.) A look that fails is fitted with the
 // others, and the next is at least 2 % lower.
-func (f *search) verify() {
+func (f *search) verifyLimit() {
 	for attempt := range attempts {
 		load := f.allowedBelow(f.cap.Lower)
 		p := f.longLook(load) // should all of these fail, a look far below is left
@@ -101,15 +101,15 @@ func (f *search) verify() {
 			f.cap.Reason = result.Reason{Code: result.LooksInvalid, Low: load}
 			continue
 		}
-		v := Verification{Load: load, N: s.dueRequests(binding), Violations: s.violations(binding), Errors: s.errorsOf(binding), Attempts: attempt + 1}
+		v := Verification{Load: load, N: s.dueRequests(binding), Violations: s.violationCount(binding), Errors: s.errorsOf(binding), Attempts: attempt + 1}
 		level := 1 - (1-f.cfg.Level)/2/attempts
 		if s.Cut {
 			level = (1 + level) / 2
 		}
 		// Blocks that all are alike have no spread; so many requests still leave
 		// room for some violations.
-		v.Upper = max(blocksUpper(s.blocks(binding), v.N, level), stat.ClopperPearson(v.Violations, v.N, s.assumedClustering(binding), stat.OneSided(level)).Hi)
-		v.Passed = v.N > 0 && v.Upper <= f.cfg.allowedShare(binding) && !f.exceeds(&s, 1) && s.Stability != stat.Unstable && s.IsEvidence() && f.spansCycles(load, s.N, cyclesLook)
+		v.Upper = max(blocksUpper(s.violationBlocks(binding), v.N, level), stat.ClopperPearson(v.Violations, v.N, s.assumedClustering(binding), stat.OneSided(level)).Hi)
+		v.Passed = v.N > 0 && v.Upper <= f.cfg.allowedShare(binding) && !f.exceedsShare(&s, 1) && s.Stability != stat.Unstable && s.IsEvidence() && f.spansCycles(load, s.N, cyclesLook)
 		f.cap.Verified = v
 		if v.Passed {
 			f.cap.Quote = load
@@ -119,7 +119,7 @@ func (f *search) verify() {
 		if !ok {
 			return
 		}
-		if f.fit(); f.cap.Estimate == 0 {
+		if f.fitClaims(); f.cap.Estimate == 0 {
 			return // now that more is known there is none
 		}
 		f.cap.Lower = min(f.cap.Lower, stepDown*before)
@@ -222,7 +222,7 @@ func Verify(ctx context.Context, c FindConfig, load float64, probe func(context.
 		f.cfg.Budget.Requests = 30_000
 	}
 	f.verifyAlone(f.allowedLoad(load))
-	return f.conclude(), f.err
+	return f.concludeCapacity(), f.err
 }
 
 const (
@@ -233,8 +233,8 @@ const (
 )
 
 func (f *search) verifyAlone(load float64) {
-	counted := f.cfg.claims()[0]
-	if len(f.cfg.claims()) > 1 {
+	counted := f.cfg.claimIndices()[0]
+	if len(f.cfg.claimIndices()) > 1 {
 		counted = Joint
 	}
 	if known, ok := f.hopelessAt(load, counted); known || !ok {
@@ -246,7 +246,7 @@ func (f *search) verifyAlone(load float64) {
 	}
 	total := f.affordableAt([]float64{load}, 0)
 	if f.cfg.Budget.Seconds > 0 { // two more warm-ups
-		total -= int(float64(len(flanks)) * f.probeSeconds(load, 0) * f.rate(load))
+		total -= int(float64(len(flanks)) * f.probeSeconds(load, 0) * f.requestRate(load))
 	}
 	if least := f.leastAlone(load); total < least {
 		f.cap.Reason = result.Reason{Code: result.LookUnpaid, Needed: float64(least)}
@@ -260,24 +260,24 @@ func (f *search) verifyAlone(load float64) {
 		f.cap.Reason = result.Reason{Code: result.LookInterrupted, N: float64(s.N), Low: load, Needed: float64(least)}
 		return
 	}
-	phis := []float64{blocksPhi(s.blocks(counted), s.N), s.assumedClustering(counted)}
+	phis := []float64{blocksPhi(s.violationBlocks(counted), s.N), s.assumedClustering(counted)}
 	alone := unflanked * stat.PooledOverdispersion(phis...)
-	struck := struckBlocks(s.blocks(counted))
+	struck := struckBlocks(s.violationBlocks(counted))
 	if s.Cut {
-		f.atHalf(func() { f.judge(load, &s, max(alone, sparsePhi)) })
+		f.atHalf(func() { f.judgeLoad(load, &s, max(alone, sparsePhi)) })
 		return
 	}
 	// Loads above one that is refuted even so tell nothing more of it.
 	if f.refutesClaim(&s, alone) {
-		f.judge(load, &s, alone)
+		f.judgeLoad(load, &s, alone)
 		return
 	}
 	far := f.isTooShort(&s) && f.roundLoad(farAbove*load) > load
 	for i, above := range flanks {
 		if far && i == 0 {
 			o, ok := f.measureLoad(Probe{Load: f.roundLoad(farAbove * load), Requests: total / 6, Stage: Flank})
-			if o.IsEvidence() && o.violations(counted) == 0 && o.Stability != stat.Unstable {
-				f.judge(load, &s, max(lowPhi, phis[0], phis[1]))
+			if o.IsEvidence() && o.violationCount(counted) == 0 && o.Stability != stat.Unstable {
+				f.judgeLoad(load, &s, max(lowPhi, phis[0], phis[1]))
 				return
 			}
 			if !ok {
@@ -296,20 +296,20 @@ func (f *search) verifyAlone(load float64) {
 		if !o.IsEvidence() {
 			continue
 		}
-		phis = append(phis, widestPhi(o.blocks(counted), o.N, f.cfg.Level))
+		phis = append(phis, widestPhi(o.violationBlocks(counted), o.N, f.cfg.Level))
 		if !f.isFarBeyond(&o) { // else nearly all have, and show nothing of bursts near the limit
-			struck += struckBlocks(o.blocks(counted))
+			struck += struckBlocks(o.violationBlocks(counted))
 		}
 	}
 	phi := stat.PooledOverdispersion(phis...)
 	if f.roundLoad(load*flanks[0]) <= load || len(phis) == 2 { // none above is allowed, or was measured
 		phi = alone
 	}
-	phi = max(phi, alonePhi, widestPhi(s.blocks(counted), s.N, f.cfg.Level)) // ten blocks know it to within a factor
+	phi = max(phi, alonePhi, widestPhi(s.violationBlocks(counted), s.N, f.cfg.Level)) // ten blocks know it to within a factor
 	if struck < fewestStruck {
 		phi = max(phi, sparsePhi)
 	}
-	f.judge(load, &s, phi)
+	f.judgeLoad(load, &s, phi)
 }
 
 // struckBlocks returns the number of blocks with violations.
@@ -325,7 +325,7 @@ func struckBlocks(blocks []int) (n int) {
 // isTooShort says that a window is too short for a claim to pass where violations are as dispersed
 // as they are taken to be where hardly any were met, though it has none.
 func (f *search) isTooShort(s *Seen) bool {
-	return slices.ContainsFunc(f.cfg.claims(), func(claim int) bool {
+	return slices.ContainsFunc(f.cfg.claimIndices(), func(claim int) bool {
 		return s.dueRequests(claim) > 0 && stat.ClopperPearson(0, s.dueRequests(claim), sparsePhi, stat.OneSided(f.cfg.Level)).Hi > f.cfg.allowedShare(claim)
 	})
 }
@@ -348,12 +348,12 @@ func (f *search) hopelessAt(load float64, counted int) (known, ok bool) {
 		if !ok {
 			return false, false
 		}
-		phi := unflanked * stat.PooledOverdispersion(blocksPhi(s.blocks(counted), s.N), s.assumedClustering(counted))
+		phi := unflanked * stat.PooledOverdispersion(blocksPhi(s.violationBlocks(counted), s.N), s.assumedClustering(counted))
 		if !f.mayRefute(load) || !f.refutesClaim(&s, phi) {
 			return false, true
 		}
 		if look == 1 {
-			f.judge(load, &s, phi)
+			f.judgeLoad(load, &s, phi)
 		}
 	}
 	return true, true
@@ -393,25 +393,25 @@ func LeastToVerify(c FindConfig, load float64) (requests int, seconds float64) {
 
 // refutesClaim says that a window shows that a claim does not hold at its load.
 func (f *search) refutesClaim(s *Seen, phi float64) bool {
-	return s.IsEvidence() && slices.ContainsFunc(f.cfg.claims(), func(claim int) bool {
+	return s.IsEvidence() && slices.ContainsFunc(f.cfg.claimIndices(), func(claim int) bool {
 		return s.dueRequests(claim) > 0 && f.lowerLimit(s, claim, phi) > f.cfg.allowedShare(claim)
 	})
 }
 
 // lowerLimit is a one-sided lower limit of a claim's share, each of them at its part of the error.
 func (f *search) lowerLimit(s *Seen, claim int, phi float64) float64 {
-	level := 1 - (1-f.cfg.Level)/float64(len(f.cfg.claims()))
-	return stat.ClopperPearson(s.violations(claim), s.dueRequests(claim), phi, stat.OneSided(level)).Lo
+	level := 1 - (1-f.cfg.Level)/float64(len(f.cfg.claimIndices()))
+	return stat.ClopperPearson(s.violationCount(claim), s.dueRequests(claim), phi, stat.OneSided(level)).Lo
 }
 
-// judge says of a load whether every claim holds, or one does not.
-func (f *search) judge(load float64, s *Seen, phi float64) {
-	claims := f.cfg.claims()
+// judgeLoad says of a load whether every claim holds, or one does not.
+func (f *search) judgeLoad(load float64, s *Seen, phi float64) {
+	claims := f.cfg.claimIndices()
 	alpha := 1 - f.cfg.Level
 	v := Verification{Load: load, N: s.N, Passed: true, Attempts: 1}
 	worst := math.Inf(-1)
 	for _, claim := range claims {
-		n, due, eps := s.violations(claim), s.dueRequests(claim), f.cfg.allowedShare(claim)
+		n, due, eps := s.violationCount(claim), s.dueRequests(claim), f.cfg.allowedShare(claim)
 		upper, lower := 1., 0. // of none that the claim is about nothing is known
 		if due > 0 {
 			upper = stat.ClopperPearson(n, due, phi, stat.OneSided(1-alpha)).Hi
@@ -446,7 +446,7 @@ func (f *search) judge(load float64, s *Seen, phi float64) {
 func (f *search) tooFew(v *Verification, phi float64) result.Reason {
 	n := f.requestsToDecide(v, phi)
 	if more := float64(n*3/2 - f.cap.Requests); n > 0 && more > 0 {
-		f.cap.Enough = f.cap.Seconds + more/f.rate(v.Load)
+		f.cap.Enough = f.cap.Seconds + more/f.requestRate(v.Load)
 	}
 	r := result.Reason{Code: result.LookBursty, N: float64(v.N), Low: v.Load, Needed: float64(n)}
 	if v.Violations == 0 && n > 0 {

@@ -84,7 +84,7 @@ func (c *Calibration) Run(ctx context.Context) (*Result, error) {
 	}
 	s := &series{Calibration: c}
 	if c.Measure != nil {
-		fit, err := s.fit(ctx, slots)
+		fit, err := s.fitTwin(ctx, slots)
 		return &Result{Fit: fit}, err
 	}
 	if s.dir = c.Plan.Out; s.dir == "" {
@@ -100,7 +100,7 @@ func (c *Calibration) Run(ctx context.Context) (*Result, error) {
 		err = c.checkModel(ctx)
 	}
 	if err == nil {
-		x.Fit, err = s.fit(ctx, slots)
+		x.Fit, err = s.fitTwin(ctx, slots)
 	}
 	x.Runs = s.runs
 	if err != nil {
@@ -154,9 +154,9 @@ func waysOf(slots int) int {
 // nominalDuration returns the time that a load is thought to take.
 func (c *Calibration) nominalDuration() time.Duration { return c.Each + warmUp + around }
 
-// fit measures the loads, of which so many are thought to fit into the time, and
+// fitTwin measures the loads, of which so many are thought to fit into the time, and
 // fits the twin to them.
-func (s *series) fit(ctx context.Context, slots int) (*predict.Fit, error) {
+func (s *series) fitTwin(ctx context.Context, slots int) (*predict.Fit, error) {
 	begin, ways := time.Now(), waysOf(slots)
 	for tooLong := -1; len(s.recordings) == 0; {
 		if tooLong == s.tooLong { // shorter prompts are not the remedy
@@ -196,7 +196,7 @@ func (s *series) chooseLoads(d *deploy.Deployment, n int) []predict.DesignLoad {
 	if s.tooLong > 0 {
 		taken.Settings.MaxModelLen = min(taken.Settings.MaxModelLen, s.tooLong*3/2) // three fifths of it are asked for
 	}
-	return predict.Choose(&taken, s.recordings, n, s.Each.Seconds(), warmUp.Seconds())
+	return predict.ChooseLoads(&taken, s.recordings, n, s.Each.Seconds(), warmUp.Seconds())
 }
 
 // measureAll carries loads out in their order, and of two ways again in the opposite one. A
@@ -213,7 +213,7 @@ func (s *series) measureAll(ctx context.Context, loads []predict.DesignLoad, way
 			continue
 		}
 		s.showLine(fmt.Sprintf("load %d of %d: %s", s.measured+1, total, DescribeLoad(l)))
-		if err := s.measure(ctx, l); err != nil {
+		if err := s.measureLoad(ctx, l); err != nil {
 			return err
 		}
 	}
@@ -243,8 +243,8 @@ func (s *series) planLoad(l predict.DesignLoad, number int) *plan.Plan {
 	return &one
 }
 
-// measure has one load carried out.
-func (s *series) measure(ctx context.Context, l predict.DesignLoad) error {
+// measureLoad has one load carried out.
+func (s *series) measureLoad(ctx context.Context, l predict.DesignLoad) error {
 	carryOut := s.runLoad
 	if s.Measure != nil {
 		s.measured++

@@ -66,9 +66,9 @@ func (r *race) rateBound(c *Candidate) float64 {
 	return min(compute, boundStep*read) / s.perArrival()
 }
 
-// guess is about what an engine carries: of conversations no more than its cache holds what is
+// guessCapacity is about what an engine carries: of conversations no more than its cache holds what is
 // said, for what was forgotten is computed again, and takes the place of what others said.
-func (r *race) guess(g *group) float64 {
+func (r *race) guessCapacity(g *group) float64 {
 	const share = 0.3 // of the bound
 	s, d := r.schedule, g.list[0].Deployment
 	rate := share * g.bound

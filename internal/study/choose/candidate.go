@@ -105,9 +105,9 @@ func (w *Wanted) engineKinds() (list []*engine.Kind, err error) {
 	return list, nil
 }
 
-// candidates lists what a model can be deployed as, the default settings of each hardware
+// listCandidates lists what a model can be deployed as, the default settings of each hardware
 // before others, and counts what cannot be: too little memory, heads that do not divide.
-func candidates(w *Wanted) (list []*Candidate, refused []Refused, err error) {
+func listCandidates(w *Wanted) (list []*Candidate, refused []Refused, err error) {
 	counts := map[string]*Refused{}
 	refuse := func(n int, err error) {
 		why := refusalReason(err)

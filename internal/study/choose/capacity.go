@@ -11,7 +11,7 @@ import (
 // curve holds the results of a candidate at its loads, in ascending order.
 type curve []*served
 
-func (c curve) with(x *served) curve {
+func (c curve) withLoad(x *served) curve {
 	i, _ := slices.BinarySearchFunc(c, x.Rate, func(s *served, rate float64) int {
 		switch {
 		case s.Rate < rate:
@@ -24,10 +24,10 @@ func (c curve) with(x *served) curve {
 	return slices.Insert(slices.Clone(c), i, x)
 }
 
-// crossing is the load at which a claim's requests take so many times what is allowed:
+// crossingLoad is the load at which a claim's requests take so many times what is allowed:
 // where the curve passes it first, straight between two loads in logarithms. known is
 // false where it lies beyond the loads that were tried; the rate is then the last of them.
-func (c curve) crossing(claim int, times float64, of func(*served) []float64) (rate float64, known bool) {
+func (c curve) crossingLoad(claim int, times float64, of func(*served) []float64) (rate float64, known bool) {
 	for i, x := range c {
 		y := of(x)[claim]
 		switch {
@@ -51,13 +51,13 @@ func (c curve) crossing(claim int, times float64, of func(*served) []float64) (r
 
 func worstOf(s *served) []float64 { return s.Worst }
 
-// capacity is the highest load at which all claims hold, if all takes slow times as long as
+// capacityAt is the highest load at which all claims hold, if all takes slow times as long as
 // the twin says, a factor for each claim. An engine that is slow by k does at a rate r what
 // it would do at k·r with its limits divided by k: time is counted in other units.
-func (c curve) capacity(claims int, slow []float64, of func(*served) []float64) (rate float64, claim int, known bool) {
+func (c curve) capacityAt(claims int, slow []float64, of func(*served) []float64) (rate float64, claim int, known bool) {
 	rate = math.Inf(1)
 	for i := range claims {
-		r, ok := c.crossing(i, 1/slow[i], of)
+		r, ok := c.crossingLoad(i, 1/slow[i], of)
 		if r /= slow[i]; r < rate {
 			rate, claim, known = r, i, ok
 		}
@@ -78,10 +78,10 @@ func (c curve) logStep(rate float64) float64 {
 // blocks is into how many parts a window is cut for the error of a capacity.
 const blocks = 10
 
-// noise is the standard deviation of the logarithm of a capacity that comes of the requests
+// capacityNoise is the standard deviation of the logarithm of a capacity that comes of the requests
 // that were drawn: the jackknife over blocks of them, each left out at all loads at once,
 // for it is the same requests at each (Efron and Stein, Annals of Statistics 9, 1981).
-func (c curve) noise(claims []slo.Claim) float64 {
+func (c curve) capacityNoise(claims []slo.Claim) float64 {
 	ones := make([]float64, len(claims))
 	for i := range ones {
 		ones[i] = 1
@@ -96,7 +96,7 @@ func (c curve) noise(claims []slo.Claim) float64 {
 				without[x] = append(without[x], rankOf(rest, claims[j].Share))
 			}
 		}
-		r, _, _ := c.capacity(len(claims), ones, func(s *served) []float64 { return without[s] })
+		r, _, _ := c.capacityAt(len(claims), ones, func(s *served) []float64 { return without[s] })
 		if r <= 0 { // without these requests the lightest load violates a claim: nearly anything may be
 			return math.Inf(1)
 		}
@@ -128,15 +128,15 @@ func (s *schedule) searchLimits(ctx context.Context, x *Candidate, claims []slo.
 			for range claims {
 				y.Worst = append(y.Worst, math.Inf(1))
 			}
-			c = c.with(y)
+			c = c.withLoad(y)
 			return math.Inf(1), nil
 		}
 		y, err := s.serveLoad(ctx, x, claims, rate, e)
 		if err != nil {
 			return 0, err
 		}
-		c = c.with(y)
-		_, times := y.worst()
+		c = c.withLoad(y)
+		_, times := y.worstClaim()
 		return times, nil
 	}
 	step := 2.0
@@ -149,7 +149,7 @@ func (s *schedule) searchLimits(ctx context.Context, x *Candidate, claims []slo.
 		return c, err
 	}
 	lo, hi, atHi := c[0].Rate, 0.0, 0.0
-	_, atLo := c[0].worst()
+	_, atLo := c[0].worstClaim()
 	rate := max(guess, lo*step)
 	for range mostLoads {
 		times, err := try(rate, e)

@@ -14,7 +14,7 @@ func aCurve(of ...func(rate float64) float64) (c curve) {
 		for _, f := range of {
 			x.Worst = append(x.Worst, f(rate))
 		}
-		c = c.with(x)
+		c = c.withLoad(x)
 	}
 	return c
 }
@@ -23,22 +23,22 @@ func aCurve(of ...func(rate float64) float64) (c curve) {
 // the loads that were tried, and the first claim to be crossed is the capacity.
 func TestCapacity(t *testing.T) {
 	c := aCurve(func(r float64) float64 { return math.Pow(r/20, 2) }, func(r float64) float64 { return math.Pow(r/12.5, 5) })
-	rate, claim, known := c.capacity(2, []float64{1, 1}, worstOf)
+	rate, claim, known := c.capacityAt(2, []float64{1, 1}, worstOf)
 	if math.Abs(rate-12.5) > 1e-6 || claim != 1 || !known {
 		t.Errorf("capacity %v by claim %d (known %v), want 12.5 by claim 1", rate, claim, known)
 	}
 	// An engine that is slow by k does at r what it would do at k·r with limits divided by
 	// k: of a power p the capacity falls by k^(1+1/p).
 	for _, k := range []float64{0.8, 1.25} {
-		rate, _, _ := c.capacity(2, []float64{1, k}, worstOf)
+		rate, _, _ := c.capacityAt(2, []float64{1, k}, worstOf)
 		if want := min(12.5*math.Pow(k, -1-1./5), 20); math.Abs(rate/want-1) > 1e-6 {
 			t.Errorf("slow by %v: capacity %v, want %v", k, rate, want)
 		}
 	}
-	if _, _, known := c.capacity(1, []float64{0.1}, worstOf); known {
+	if _, _, known := c.capacityAt(1, []float64{0.1}, worstOf); known {
 		t.Error("a load beyond all that were tried is said to be known")
 	}
-	if rate, _, _ := aCurve(func(float64) float64 { return 2 }).capacity(1, []float64{1}, worstOf); rate != 0 {
+	if rate, _, _ := aCurve(func(float64) float64 { return 2 }).capacityAt(1, []float64{1}, worstOf); rate != 0 {
 		t.Errorf("where the lightest load violates the claim the capacity is %v, not 0", rate)
 	}
 }
@@ -65,11 +65,11 @@ func TestNoise(t *testing.T) {
 				x.times[0] = append(x.times[0], rate/11*(0.5+float64(i*7919%n)/float64(n)))
 			}
 			x.Worst = []float64{rankOf(x.times[0], 0.1)}
-			c = c.with(x)
+			c = c.withLoad(x)
 		}
 		return c
 	}
-	few, many := of(50).noise(claims), of(5000).noise(claims)
+	few, many := of(50).capacityNoise(claims), of(5000).capacityNoise(claims)
 	if !(few > many) || many > 0.02 {
 		t.Errorf("the error of few requests is %v, of many %v", few, many)
 	}
@@ -79,7 +79,7 @@ func TestNoise(t *testing.T) {
 func TestFewer(t *testing.T) {
 	o := Option{Capacity: 6, Engines: 3, failed: 2, Whole: &Whole{Rate: 10, Met: true}}
 	r := &race{wanted: &Wanted{Rate: 10}}
-	if n := r.engines(o.Capacity * o.poolingOfFewer()); n != 3 {
+	if n := r.enginesNeeded(o.Capacity * o.poolingOfFewer()); n != 3 {
 		t.Errorf("%d engines are enough, and 2 were not", n)
 	}
 	o.Whole.Capacity = 9 // less than was asked: what they carry together tells more
@@ -87,7 +87,7 @@ func TestFewer(t *testing.T) {
 		t.Errorf("scaled by %v, want 0.5", got)
 	}
 	o.Whole.Capacity = 20
-	if n := r.engines(o.Capacity * o.poolingOfFewer()); n != 3 {
+	if n := r.enginesNeeded(o.Capacity * o.poolingOfFewer()); n != 3 {
 		t.Errorf("%d engines are enough, and 2 were not", n)
 	}
 }

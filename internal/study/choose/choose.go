@@ -239,8 +239,8 @@ func Choose(ctx context.Context, w Wanted) (*Choice, error) {
 		return nil, err
 	}
 	defer done()
-	w.context = s.longest()
-	list, refused, err := candidates(&w)
+	w.context = s.longestContext()
+	list, refused, err := listCandidates(&w)
 	if err != nil {
 		return nil, err
 	}
@@ -377,7 +377,7 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 		r.choice.Failing = append(r.choice.Failing, Failing{g.list[0].Spec, g.list[0].Offer.Accelerator.Name, false, false, claim, 0})
 	}
 	slices.SortStableFunc(groups, func(a, b *group) int {
-		return cmp.Compare(r.price(a.list[0], a.bound), r.price(b.list[0], b.bound))
+		return cmp.Compare(r.costToServe(a.list[0], a.bound), r.costToServe(b.list[0], b.bound))
 	})
 	best := math.Inf(1) // what an option costs that is all but sure to carry what is wanted
 	var looked []*group
@@ -387,7 +387,7 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 		const together = 8
 		var next []*group
 		for _, g := range groups[:min(together, len(groups))] {
-			if r.price(g.list[0], g.bound) > best {
+			if r.costToServe(g.list[0], g.bound) > best {
 				r.choice.Counts.Dearer += len(g.list)
 			} else {
 				next = append(next, g)
@@ -395,7 +395,7 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 		}
 		groups = groups[min(together, len(groups)):]
 		if err := r.lookAt(ctx, "all hardware", len(next), func(i int) (*Candidate, float64, *effort) {
-			return next[i].list[0], r.guess(next[i]), &r.first
+			return next[i].list[0], r.guessCapacity(next[i]), &r.first
 		}); err != nil {
 			return err
 		}
@@ -404,10 +404,10 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 			carried, claim := r.engineCapacity(c)
 			if carried > 0 {
 				looked = append(looked, g)
-				best = min(best, r.price(c, r.interval(c, g, sure)[0]))
+				best = min(best, r.costToServe(c, r.capacityInterval(c, g, sure)[0]))
 				continue
 			}
-			_, times := c.curve[0].worst()
+			_, times := c.curve[0].worstClaim()
 			refuses := math.IsInf(times, 1)
 			if refuses {
 				times = 0
@@ -419,7 +419,7 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 	}
 	// Settings may bring something, and the twin may be wrong in its favour.
 	may := func(g *group) bool {
-		return r.price(g.list[0], settingsBring*r.interval(g.list[0], g, sure)[1]) <= best
+		return r.costToServe(g.list[0], settingsBring*r.capacityInterval(g.list[0], g, sure)[1]) <= best
 	}
 	var others []*Candidate
 	guess := map[*Candidate]float64{}
@@ -446,7 +446,7 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 		c := others[i]
 		x, err := r.schedule.serveLoad(ctx, c, r.claims, guess[c], &brief)
 		if errs[i] = err; err == nil {
-			_, times := x.worst()
+			_, times := x.worstClaim()
 			brings[i], c.curve = times < 1, curve{x}
 		}
 	})
@@ -504,8 +504,8 @@ func (r *race) selectBestSettings(ctx context.Context, list []*Candidate, carrie
 					errs[i] = err
 					return
 				}
-				c.curve = c.curve.with(x)
-				if _, times := x.worst(); times < 1 {
+				c.curve = c.curve.withLoad(x)
+				if _, times := x.worstClaim(); times < 1 {
 					carry = append(carry, c)
 				}
 			}
@@ -535,10 +535,10 @@ func (r *race) refineBest(ctx context.Context, groups []*group) error {
 	prices := make([][2]float64, len(groups)) // all but surely
 	for i, g := range groups {
 		g.plain = g.list[0]
-		g.best = slices.MaxFunc(g.list, func(a, b *Candidate) int { return cmp.Compare(r.rate(a), r.rate(b)) })
-		more := r.rate(g.best) / r.rate(g.plain)
-		may := r.interval(g.plain, g, sure)
-		prices[i] = [2]float64{r.price(g.best, may[1]*more), r.price(g.best, may[0]*more)}
+		g.best = slices.MaxFunc(g.list, func(a, b *Candidate) int { return cmp.Compare(r.engineRate(a), r.engineRate(b)) })
+		more := r.engineRate(g.best) / r.engineRate(g.plain)
+		may := r.capacityInterval(g.plain, g, sure)
+		prices[i] = [2]float64{r.costToServe(g.best, may[1]*more), r.costToServe(g.best, may[0]*more)}
 		least, surely = min(least, r.estimate(g.best)), min(surely, prices[i][1])
 	}
 	var finals []*Candidate
@@ -550,7 +550,7 @@ func (r *race) refineBest(ctx context.Context, groups []*group) error {
 		}
 		for _, c := range slices.Compact([]*Candidate{g.plain, g.best}) {
 			finals = append(finals, c)
-			if guess[c] = r.rate(c); c != g.plain { // it was only held against others
+			if guess[c] = r.engineRate(c); c != g.plain { // it was only held against others
 				c.curve = nil
 			}
 		}
@@ -568,7 +568,7 @@ func (r *race) refineBest(ctx context.Context, groups []*group) error {
 			c.asked = e.count
 		}
 		finals = slices.DeleteFunc(finals, func(c *Candidate) bool {
-			return c.curve.noise(r.claims) < wellKnown || r.estimate(c) > nearlyChosen*least
+			return c.curve.capacityNoise(r.claims) < wellKnown || r.estimate(c) > nearlyChosen*least
 		})
 	}
 	for _, g := range groups {
@@ -582,7 +582,7 @@ func (r *race) refineBest(ctx context.Context, groups []*group) error {
 	}
 	for _, g := range groups {
 		if carried, _ := r.engineCapacity(g.best); carried > 0 {
-			r.choice.Options = append(r.choice.Options, r.option(g.best, g))
+			r.choice.Options = append(r.choice.Options, r.optionOf(g.best, g))
 		}
 	}
 	return nil
@@ -595,7 +595,7 @@ func (r *race) refineBest(ctx context.Context, groups []*group) error {
 func (r *race) repeatWithNewSeed(ctx context.Context, groups []*group, least float64) error {
 	var list []*Candidate
 	for _, g := range groups {
-		if c := g.best; c.asked > 0 && r.rate(c) > 0 && r.estimate(c) <= lookedAt*least {
+		if c := g.best; c.asked > 0 && r.engineRate(c) > 0 && r.estimate(c) <= lookedAt*least {
 			list = append(list, c)
 		}
 	}
@@ -608,12 +608,12 @@ func (r *race) repeatWithNewSeed(ctx context.Context, groups []*group, least flo
 		c := *list[i]
 		c.curve = curve{c.curve[0]}
 		var err error
-		if c.curve, err = other.searchLimits(ctx, &c, r.claims, r.rate(list[i]), r.rateBound(&c), &e); err != nil {
+		if c.curve, err = other.searchLimits(ctx, &c, r.claims, r.engineRate(list[i]), r.rateBound(&c), &e); err != nil {
 			errs[i] = err
 			return
 		}
-		if second := r.rate(&c); second > 0 {
-			list[i].spread = math.Abs(math.Log(second/r.rate(list[i]))) / math.Sqrt(1+float64(list[i].asked)/float64(e.count))
+		if second := r.engineRate(&c); second > 0 {
+			list[i].spread = math.Abs(math.Log(second/r.engineRate(list[i]))) / math.Sqrt(1+float64(list[i].asked)/float64(e.count))
 		}
 	})
 	return firstOf(ctx, errs)
@@ -667,7 +667,7 @@ func firstOf(ctx context.Context, errs []error) error {
 
 // engineCapacity returns what an engine carries, by the twin.
 func (r *race) engineCapacity(c *Candidate) (rate float64, claim int) {
-	rate, claim, _ = c.curve.capacity(len(r.claims), r.slowdownFactors(Expected{}), worstOf)
+	rate, claim, _ = c.curve.capacityAt(len(r.claims), r.slowdownFactors(Expected{}), worstOf)
 	return rate, claim
 }
 
@@ -688,10 +688,10 @@ func (r *race) slowdownFactors(e Expected) []float64 {
 	return list
 }
 
-// interval holds the capacity with a probability: by the error to expect of the twin, which
+// capacityInterval holds the capacity with a probability: by the error to expect of the twin, which
 // is that of four in five, and by what was drawn. The lower end is 0 where an engine that is
 // so much slower than the twin meets the limits at no load.
-func (r *race) interval(c *Candidate, g *group, holds float64) [2]float64 {
+func (r *race) capacityInterval(c *Candidate, g *group, holds float64) [2]float64 {
 	rate, _ := r.engineCapacity(c)
 	z := stat.NormalQuantile((1 + holds) / 2)
 	low, high := r.capacityAtError(c, g.error, z), r.capacityAtError(c, g.error, -z)
@@ -711,17 +711,17 @@ func (r *race) capacityAtError(c *Candidate, e Expected, z float64) float64 {
 	for i := range slow {
 		slow[i] = math.Pow(slow[i], z/stat.NormalQuantile(0.9))
 	}
-	rate, _, known := c.curve.capacity(len(r.claims), slow, worstOf)
+	rate, _, known := c.curve.capacityAt(len(r.claims), slow, worstOf)
 	if z < 0 && !known {
-		if down, usual := r.capacityAtError(c, e, -z), r.rate(c); down > 0 {
+		if down, usual := r.capacityAtError(c, e, -z), r.engineRate(c); down > 0 {
 			return max(rate, usual*usual/down)
 		}
 	}
 	return rate
 }
 
-// rate returns the rate that an engine carries, by the twin.
-func (r *race) rate(c *Candidate) float64 {
+// engineRate returns the rate that an engine carries, by the twin.
+func (r *race) engineRate(c *Candidate) float64 {
 	rate, _ := r.engineCapacity(c)
 	return rate
 }
@@ -731,7 +731,7 @@ func (r *race) rate(c *Candidate) float64 {
 // look; and a capacity lies anywhere between two loads.
 func (r *race) capacityError(c *Candidate) float64 {
 	rate, _ := r.engineCapacity(c)
-	return min(math.Hypot(max(c.curve.noise(r.claims), c.spread), c.curve.logStep(rate)/math.Sqrt(12)), widest)
+	return min(math.Hypot(max(c.curve.capacityNoise(r.claims), c.spread), c.curve.logStep(rate)/math.Sqrt(12)), widest)
 }
 
 // widest is the largest standard deviation of a logarithm that is reckoned with.
@@ -763,22 +763,22 @@ func errorOf(c *Candidate) Expected {
 // (`go run ./bench/silicon -lockstep compare DIR`).
 var inLockstep = Expected{TPOTPct: 109, TTFTPct: 567, Lockstep: true}
 
-// lockstep says that an option's engines share experts: started as one server they do.
-func (o *Option) lockstep() bool {
+// runsInLockstep says that an option's engines share experts: started as one server they do.
+func (o *Option) runsInLockstep() bool {
 	d := o.candidate.Deployment
 	return o.Engines > 1 && o.InOneMachine() && d.ExpertParallel && d.Model.Experts > 0
 }
 
-// price returns the cost in an hour of engines that carry the wanted rate, where each carries a
+// costToServe returns the cost in an hour of engines that carry the wanted rate, where each carries a
 // given rate. Where no rate is wanted, it returns the cost of a request of each second.
-func (r *race) price(c *Candidate, each float64) float64 {
+func (r *race) costToServe(c *Candidate, each float64) float64 {
 	if each <= 0 {
 		return math.Inf(1)
 	}
 	if r.wanted.Rate == 0 {
 		return r.hourlyCost(c) / each
 	}
-	return float64(r.engines(each)) * r.hourlyCost(c)
+	return float64(r.enginesNeeded(each)) * r.hourlyCost(c)
 }
 
 // hourlyCost returns the cost of an engine in an hour. Where no prices are known it counts the
@@ -790,9 +790,9 @@ func (r *race) hourlyCost(c *Candidate) float64 {
 	return float64(c.TensorParallel)
 }
 
-// engines returns the number of engines that carry the wanted rate. It returns 0 where no number of
+// enginesNeeded returns the number of engines that carry the wanted rate. It returns 0 where no number of
 // them does.
-func (r *race) engines(each float64) int {
+func (r *race) enginesNeeded(each float64) int {
 	switch {
 	case r.wanted.Rate == 0:
 		return 1
@@ -804,29 +804,29 @@ func (r *race) engines(each float64) int {
 
 func (r *race) estimate(c *Candidate) float64 {
 	rate, _ := r.engineCapacity(c)
-	return r.price(c, rate)
+	return r.costToServe(c, rate)
 }
 
-// option returns the option that a candidate leads to.
-func (r *race) option(c *Candidate, g *group) Option {
+// optionOf returns the option that a candidate leads to.
+func (r *race) optionOf(c *Candidate, g *group) Option {
 	rate, claim := r.engineCapacity(c)
 	o := Option{
 		Spec: c.Spec, Accelerator: c.Offer.Accelerator.Name, Engine: c.Engine.Name, TensorParallel: c.TensorParallel, DType: c.DType, Settings: c.Settings,
 		Quantised: isWideType(r.wanted.publishedDType()) && !isWideType(c.DType),
-		Capacity:  rate, Interval: r.interval(c, g, 0.8), Error: g.error, Noise: 100 * r.capacityError(c), Claim: r.claims[claim].Spec,
+		Capacity:  rate, Interval: r.capacityInterval(c, g, 0.8), Error: g.error, Noise: 100 * r.capacityError(c), Claim: r.claims[claim].Spec,
 		candidate: c, group: g,
 	}
-	r.setEngineCount(&o, max(r.engines(rate), r.sureOf(&o)))
-	if o.lockstep() {
+	r.setEngineCount(&o, max(r.enginesNeeded(rate), r.sureOf(&o)))
+	if o.runsInLockstep() {
 		among := *g
 		among.error = inLockstep
 		o.group, o.Error = &among, among.error
-		o.Interval = r.interval(c, &among, 0.8)
+		o.Interval = r.capacityInterval(c, &among, 0.8)
 		r.setEngineCount(&o, max(o.Engines, r.sureOf(&o)))
 	}
 	for _, x := range c.curve {
 		if x.TPOT > 0 {
-			_, times := x.worst()
+			_, times := x.worstClaim()
 			o.Points = append(o.Points, Point{x.Rate, x.Tokens / float64(c.TensorParallel), 1 / x.TPOT, times < 1})
 		}
 	}
@@ -840,12 +840,12 @@ func (r *race) sureOf(o *Option) int {
 		return 0
 	}
 	holds := 2*r.wanted.Sure - 1 // below the lower end are 1 − Sure
-	low := r.interval(o.candidate, o.group, holds)[0] * o.poolingFactor()
+	low := r.capacityInterval(o.candidate, o.group, holds)[0] * o.poolingFactor()
 	if o.Whole != nil && o.Whole.all != nil {
-		low = r.interval(o.Whole.all, o.group, holds)[0] / float64(o.Engines)
+		low = r.capacityInterval(o.Whole.all, o.group, holds)[0] / float64(o.Engines)
 	}
 	o.NeverSure = low <= 0
-	return r.engines(low)
+	return r.enginesNeeded(low)
 }
 
 // setEngineCount makes an option of so many engines, and says what they cost.
@@ -853,7 +853,7 @@ func (r *race) setEngineCount(o *Option, engines int) {
 	c := o.candidate
 	o.Engines = engines
 	each := o.capacityPerEngine()
-	o.EnginesFor = [2]int{min(r.engines(each[1]), engines), r.engines(each[0])}
+	o.EnginesFor = [2]int{min(r.enginesNeeded(each[1]), engines), r.enginesNeeded(each[0])}
 	if o.EnginesFor[1] > 0 {
 		o.EnginesFor[1] = max(o.EnginesFor[1], engines)
 	}
@@ -911,7 +911,7 @@ func (r *race) rankProbabilities() {
 				o.Enough += 1 / float64(draws)
 				each = max(each, r.wanted.Rate/float64(o.Engines))
 			}
-			costs[i] = r.price(o.candidate, each)
+			costs[i] = r.costToServe(o.candidate, each)
 			least = min(least, costs[i])
 		}
 		for i := range list { // one, several that cost the same, or none that meets the limits in any number
@@ -928,7 +928,7 @@ func (r *race) sort() {
 	price := func(o *Option) float64 {
 		switch {
 		case r.wanted.Rate == 0:
-			return r.price(o.candidate, o.Capacity)
+			return r.costToServe(o.candidate, o.Capacity)
 		case o.NeverSure:
 			return math.Inf(1)
 		}

@@ -151,7 +151,7 @@ func TestSure(t *testing.T) {
 			z := stat.NormalQuantile((float64(i) + 0.5) / 10)
 			slow := math.Pow(1+o.Error.TTFTPct/100, z/stat.NormalQuantile(0.9))
 			d := must(deploy.Parse(fmt.Sprintf("%s&scale=%v", spec, slow)))
-			if _, times := must(s.serve(context.Background(), d, claims, w.Rate, 1000, &e)).worst(); times < 1 {
+			if _, times := must(s.serve(context.Background(), d, claims, w.Rate, 1000, &e)).worstClaim(); times < 1 {
 				n++
 			}
 		}

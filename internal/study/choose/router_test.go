@@ -49,8 +49,8 @@ func TestReroute(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, before := usual.served.worst()
-		_, now := other.served.worst()
+		_, before := usual.served.worstClaim()
+		_, now := other.served.worstClaim()
 		if now > before || (o.router == want) != (now <= before) {
 			t.Errorf("%s: from %.2f times the limit to %.2f behind %+v", kind.Name, before, now, o.router)
 		}
@@ -92,8 +92,8 @@ func TestWhether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, a := whole.worst()
-		_, b := brief.worst()
+		_, a := whole.worstClaim()
+		_, b := brief.worstClaim()
 		if a < 1 != (b < 1) || a < 1 && a != b {
 			t.Errorf("%v/s: %.3g times the limit, and %.3g", rate, a, b)
 		}

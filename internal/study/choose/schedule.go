@@ -55,7 +55,7 @@ func newSchedule(ask *plan.Ask, law *arrival.Law, n int) (*schedule, error) {
 		a := &s.asked[i]
 		a.Input, a.Output = int32(max(1, q.Input)), int32(max(1, q.Output))
 		if ask.Prefix > 0 || ask.Tree != nil || !ask.IsGenerated() { // else nothing is shared
-			a.Content = load.Content(&q, q.Input)
+			a.Content = load.PromptContent(&q, q.Input)
 		}
 		s.most = max(s.most, int(a.Input+a.Output))
 		s.input += float64(a.Input) / float64(n)
@@ -72,9 +72,9 @@ func newSchedule(ask *plan.Ask, law *arrival.Law, n int) (*schedule, error) {
 	return s, nil
 }
 
-// longest returns the number of tokens that a context must hold: the longest request, and a quarter
+// longestContext returns the number of tokens that a context must hold: the longest request, and a quarter
 // more.
-func (s *schedule) longest() int {
+func (s *schedule) longestContext() int {
 	const whole = 1024
 	return (s.most*5/4 + whole - 1) / whole * whole
 }
@@ -186,9 +186,9 @@ type served struct {
 	within bool        // the limits, whether or not the queue grows
 }
 
-// worst is the claim that is the nearest to being violated, or the most violated. All are
+// worstClaim is the claim that is the nearest to being violated, or the most violated. All are
 // where the queue grows.
-func (s *served) worst() (claim int, times float64) {
+func (s *served) worstClaim() (claim int, times float64) {
 	for c, x := range s.Worst {
 		if x > times || c == 0 {
 			claim, times = c, x
@@ -326,7 +326,7 @@ func (*tally) Chunk(record.Chunk) {}
 func (t *tally) Done(r *record.Row) {
 	t.spans = append(t.spans, [2]int64{r.Due, r.Done})
 	if t.enough != nil {
-		t.judge(r)
+		t.judgeTurn(r)
 		return
 	}
 	if r.ID < t.from {
@@ -346,8 +346,8 @@ func (t *tally) Done(r *record.Row) {
 	t.add(r)
 }
 
-// judge takes a request of a conversation.
-func (t *tally) judge(r *record.Row) {
+// judgeTurn takes a request of a conversation.
+func (t *tally) judgeTurn(r *record.Row) {
 	if r.Due < t.window[0] || r.Due >= t.window[1] || t.hopeless {
 		return
 	}

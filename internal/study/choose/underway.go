@@ -183,7 +183,7 @@ func (u *underWay) fillCache(e twin.Model) error {
 				m.Segments[k].Served = false
 			}
 		}
-		j := twin.Job{ID: math.MinInt64 + int64(i), Prompt: r.History, Output: 1, Content: load.Content(&r, max(r.Input, 1)), Session: uint64(r.Session - workload.Unknown)}
+		j := twin.Job{ID: math.MinInt64 + int64(i), Prompt: r.History, Output: 1, Content: load.PromptContent(&r, max(r.Input, 1)), Session: uint64(r.Session - workload.Unknown)}
 		switch e := e.(type) {
 		case twin.Resumable:
 			e.Resume(j)

@@ -191,8 +191,8 @@ func (r *race) tryOtherRouter(ctx context.Context, o *Option, n int, x *Whole) (
 	if err != nil {
 		return nil, err
 	}
-	_, before := x.served.worst()
-	if _, now := y.served.worst(); now > before {
+	_, before := x.served.worstClaim()
+	if _, now := y.served.worstClaim(); now > before {
 		o.router = usual
 		return x, nil
 	}
@@ -274,7 +274,7 @@ func (r *race) serveWhole(ctx context.Context, o *Option, n int) (*Whole, error)
 	if err != nil {
 		return nil, err
 	}
-	_, times := x.worst()
+	_, times := x.worstClaim()
 	w.served = x
 	if w.Met = times < 1; !math.IsInf(times, 1) {
 		w.Times = x.Worst
@@ -346,13 +346,13 @@ func (r *race) findJointCapacity(ctx context.Context, o *Option) error {
 		return err
 	}
 	if c.curve = x; o.Whole.Met { // begun at the wanted rate
-		c.curve = x.with(o.candidate.curve[0])
+		c.curve = x.withLoad(o.candidate.curve[0])
 	}
 	if err := r.carryAgain(ctx, &c, e); err != nil {
 		return err
 	}
-	o.Whole.Capacity, o.Whole.all = r.rate(&c), &c
-	within := r.interval(&c, o.group, 0.8)
+	o.Whole.Capacity, o.Whole.all = r.engineRate(&c), &c
+	within := r.capacityInterval(&c, o.group, 0.8)
 	o.Whole.Interval = &within
 	r.setEngineCount(o, o.Engines)
 	return nil
@@ -362,7 +362,7 @@ func (r *race) findJointCapacity(ctx context.Context, o *Option) error {
 // which of them a router keeps at which engine goes on for long, and parts of one look say
 // little of that.
 func (r *race) carryAgain(ctx context.Context, c *Candidate, e *effort) error {
-	usual := r.rate(c)
+	usual := r.engineRate(c)
 	if r.schedule.talks == nil || usual == 0 {
 		return nil
 	}
@@ -374,8 +374,8 @@ func (r *race) carryAgain(ctx context.Context, c *Candidate, e *effort) error {
 	if err != nil {
 		return err
 	}
-	if again.curve = x; r.rate(&again) > 0 {
-		c.spread = math.Abs(math.Log(r.rate(&again)/usual)) / math.Sqrt2
+	if again.curve = x; r.engineRate(&again) > 0 {
+		c.spread = math.Abs(math.Log(r.engineRate(&again)/usual)) / math.Sqrt2
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func NewBaseline(sides []Side) (Baseline, error) {
 	b := Baseline{Schema: BaselineSchema}
 	for _, s := range sides {
 		if len(s.Others) > 0 {
-			return b, say.Errorf("%s was measured by %s: a baseline holds runs of Pitot", s.Name, instrument(s.Others[0])).WithHint("name " + s.Others[0].File + " itself as a side")
+			return b, say.Errorf("%s was measured by %s: a baseline holds runs of Pitot", s.Name, instrumentName(s.Others[0])).WithHint("name " + s.Others[0].File + " itself as a side")
 		}
 		for _, r := range s.Runs {
 			b.Runs = append(b.Runs, strippedRun(r.Run))

@@ -54,8 +54,8 @@ type objective struct{ over, slo, workload string }
 
 func (f *foundCapacity) searchObjective() objective { return objective{f.Over, f.SLO, f.workload} }
 
-// figure is the capacity under it.
-func (k objective) figure() figure {
+// capacityFigure is the capacity under it.
+func (k objective) capacityFigure() figure {
 	f, _ := parseMetric(capacity) // a name of ours
 	if k.over != result.OverRate {
 		f.unit = result.LoadUnit(k.over)
@@ -63,8 +63,8 @@ func (k objective) figure() figure {
 	return f
 }
 
-// objectives are those that were searched for, each once.
-func (m *measured) objectives() (known []objective) {
+// searchedObjectives are those that were searched for, each once.
+func (m *measured) searchedObjectives() (known []objective) {
 	for _, l := range m.searches {
 		for i := range l.all {
 			if k := l.all[i].searchObjective(); !slices.Contains(known, k) {
@@ -91,27 +91,27 @@ func (m *measured) searchesUnder(k objective) (launches [][]foundCapacity) {
 	return launches
 }
 
-// capacities compares what searches of one objective found, and says how many
+// pairCapacities compares what searches of one objective found, and says how many
 // there were to compare.
-func (c *Comparison) capacities(a, b *measured, o Options) (n int) {
-	of := b.objectives()
-	for _, k := range a.objectives() {
+func (c *Comparison) pairCapacities(a, b *measured, o Options) (n int) {
+	of := b.searchedObjectives()
+	for _, k := range a.searchedObjectives() {
 		if !slices.Contains(of, k) {
 			continue
 		}
 		n++
-		f, in := k.figure(), "requests per second"
+		f, in := k.capacityFigure(), "requests per second"
 		if k.over != result.OverRate {
 			in = result.LoadUnit(k.over)
 		}
 		p := Pair{A: a.name, B: b.name, What: "capacity in " + in + ", " + k.slo, Instruments: [2]string{Pitot, Pitot}, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
-		sa, whyA := a.capacity(k)
-		sb, whyB := b.capacity(k)
+		sa, whyA := a.capacityEstimates(k)
+		sb, whyB := b.capacityEstimates(k)
 		p.Capacity = &CapacityPair{Over: k.over, SLO: k.slo, A: a.foundBySearches(k, sa, whyA), B: b.foundBySearches(k, sb, whyB)}
 		p.Capacity.boundChange()
 		p.Launches = [2]int{p.Capacity.A.Launches, p.Capacity.B.Launches}
 		p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
-		if why := join(whyA, whyB); why != "" {
+		if why := joinNonEmpty(whyA, whyB); why != "" {
 			p.Left = append(p.Left, Left{f.name, why, whyA == ""})
 			switch {
 			case whyA != "" && whyB != "":
@@ -149,7 +149,7 @@ func (m *measured) foundBySearches(k objective, s sample, why string) Found {
 	f := Found{Launches: len(launches), Why: why, NoLoad: true}
 	if why == "" {
 		var d Spread
-		d.addFigure(k.figure(), s, "")
+		d.addFigure(k.capacityFigure(), s, "")
 		f.Estimate, f.CI95 = &d.Values[0].Value, d.Values[0].CI95
 	}
 	var costs []float64
@@ -208,8 +208,8 @@ func middleSearch(searches []foundCapacity) foundCapacity {
 	return known[(len(known)-1)/2]
 }
 
-// capacity gives the estimate of each launch, or why not.
-func (m *measured) capacity(k objective) (s sample, why string) {
+// capacityEstimates gives the estimate of each launch, or why not.
+func (m *measured) capacityEstimates(k objective) (s sample, why string) {
 	s.side = m.name
 	for _, searches := range m.searchesUnder(k) {
 		var vs []value

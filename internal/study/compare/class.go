@@ -11,7 +11,7 @@ import (
 // what a comparison has of all requests, as far as a class has it. They are among all
 // that is corrected for its number.
 func classFigures(x, y *loadOfSide) (out []figure) {
-	all := compared(catalogueOf(x, y), x.load)
+	all := figuresAtLoad(catalogueOf(x, y), x.load)
 	for _, name := range classesOf(x, y) {
 		for _, f := range all {
 			if f.of.HasPercentiles() && f.of.Instead == "" || f.name == failures {

@@ -249,7 +249,7 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 	if o.Primary != nil {
 		c.Primary = o.Primary.metric.name
 	}
-	c.Differences = differences(sides, o.Workloads)
+	c.Differences = listDifferences(sides, o.Workloads)
 	for i, b := range all[1:] {
 		tokens := ""
 		if !o.Tokenizers {
@@ -257,7 +257,7 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 		}
 		counter := counterOf(sides[0], sides[i+1])
 		from := len(c.Pairs)
-		if err := c.pair(all[0], b, o, tokens, counter); err != nil {
+		if err := c.pairSides(all[0], b, o, tokens, counter); err != nil {
 			return nil, err
 		}
 		same, starts := sameProcess(&sides[0], &sides[i+1]), sides[0].hasStarts() && sides[i+1].hasStarts()
@@ -279,8 +279,8 @@ func (c *Comparison) ComparedNothing() bool {
 	return !slices.ContainsFunc(c.Verdicts, func(v Verdict) bool { return v.Word != NotCompared })
 }
 
-// pair compares two sides load by load.
-func (c *Comparison) pair(a, b *measured, o Options, tokens, counter string) error {
+// pairSides compares two sides load by load.
+func (c *Comparison) pairSides(a, b *measured, o Options, tokens, counter string) error {
 	if len(a.others)+len(b.others) > 0 {
 		return c.addOtherTools(a, b, o, tokens)
 	}
@@ -292,7 +292,7 @@ func (c *Comparison) pair(a, b *measured, o Options, tokens, counter string) err
 		paired++
 		c.Pairs = append(c.Pairs, comparePoints(a, b, key, o, tokens, counter))
 	}
-	searched := c.capacities(a, b, o)
+	searched := c.pairCapacities(a, b, o)
 	if paired == 0 && searched == 0 {
 		return nothingInCommon(a, b)
 	}
@@ -349,7 +349,7 @@ func comparePoints(a, b *measured, key string, o Options, tokens, counter string
 		return p
 	}
 	whyA, whyB := x.unusableReason(a.name), y.unusableReason(b.name)
-	if p.Why = join(whyA, whyB, hidden); p.Why != "" {
+	if p.Why = joinNonEmpty(whyA, whyB, hidden); p.Why != "" {
 		p.Within, p.failed = false, whyA == ""
 		return p
 	}
@@ -404,12 +404,12 @@ func (p *Pair) addFigures(x, y *loadOfSide, figures []figure, o Options, tokens 
 				continue
 			}
 		}
-		sa, whyA := x.sample(m, p.A)
-		sb, whyB := y.sample(m, p.B)
+		sa, whyA := x.valuesByLaunch(m, p.A)
+		sb, whyB := y.valuesByLaunch(m, p.B)
 		if m.name == wrongAnswers && whyA != "" && whyB != "" && !o.isNamed(m) { // nobody asked questions
 			continue
 		}
-		if why := join(whyA, whyB); why != "" {
+		if why := joinNonEmpty(whyA, whyB); why != "" {
 			p.Left = append(p.Left, Left{m.name, why, whyA == ""})
 			continue
 		}
@@ -439,7 +439,7 @@ func (p *Pair) addTested(m figure, a, b sample, o Options) {
 		p.Left = append(p.Left, Left{Metric: m.name, Why: why})
 		return
 	}
-	r.PreRegistered, r.Primary = o.isNamed(m), o.primary(m)
+	r.PreRegistered, r.Primary = o.isNamed(m), o.isPrimary(m)
 	if r.Primary { // first what was asked
 		p.Rows = slices.Insert(p.Rows, 0, r)
 		return
@@ -452,7 +452,9 @@ func (o *Options) isNamed(m figure) bool {
 	return slices.ContainsFunc(o.namedFigures(), func(f figure) bool { return f.name == m.name })
 }
 
-func (o *Options) primary(m figure) bool { return o.Primary != nil && o.Primary.metric.name == m.name }
+func (o *Options) isPrimary(m figure) bool {
+	return o.Primary != nil && o.Primary.metric.name == m.name
+}
 
 // namedFigures are the figures that were named beforehand.
 func (o *Options) namedFigures() (out []figure) {
@@ -471,7 +473,7 @@ func metricsOf(x, y *loadOfSide, o Options) []figure {
 	all := catalogueOf(x, y)
 	both := func(n metric.Name) bool { return x.hasMetric(n) && y.hasMetric(n) }
 	standsIn := func(m *metric.Metric) bool { return m.Instead != "" && !both(m.Instead) && both(m.Name) }
-	out := slices.DeleteFunc(compared(all, x.load), func(f figure) bool {
+	out := slices.DeleteFunc(figuresAtLoad(all, x.load), func(f figure) bool {
 		return f.of.Instead != "" && !standsIn(f.of) ||
 			slices.ContainsFunc(all, func(m *metric.Metric) bool { return m.Instead == f.of.Name && standsIn(m) })
 	})
@@ -533,6 +535,6 @@ func objectiveMismatch(x, y *loadOfSide) string {
 	return ""
 }
 
-func join(parts ...string) string {
+func joinNonEmpty(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }

@@ -533,7 +533,7 @@ func TestGateOfClauses(t *testing.T) {
 			if c.AnyFired() {
 				fired++
 			}
-			if slices.ContainsFunc(c.Pairs[0].Rows, func(r Row) bool { return r.PreRegistered && *r.P < alpha && r.worse() }) {
+			if slices.ContainsFunc(c.Pairs[0].Rows, func(r Row) bool { return r.PreRegistered && *r.P < alpha && r.isWorse() }) {
 				alone++
 			}
 		}
@@ -1219,7 +1219,7 @@ func TestSpread(t *testing.T) {
 			for i := range xs {
 				xs[i] = 100 * math.Exp(0.1*rng.NormFloat64())
 			}
-			v := Spreads(side("a", 8, xs...))[0].Values[0]
+			v := LaunchSpreads(side("a", 8, xs...))[0].Values[0]
 			if v.Metric != "p50 ttft" || v.Least != 0.9*slices.Min(xs) || v.Value <= v.Least || v.Value >= v.Most {
 				t.Fatalf("%+v of %v", v, xs)
 			}
@@ -1231,15 +1231,15 @@ func TestSpread(t *testing.T) {
 			t.Errorf("%d launches: held %d of %d times", launches, held, reps)
 		}
 	}
-	for _, l := range Spreads(side("a", 8, 100, 101))[0].Left {
+	for _, l := range LaunchSpreads(side("a", 8, 100, 101))[0].Left {
 		if l.Metric == wrongAnswers {
 			t.Errorf("nobody asked questions: %+v", l)
 		}
 	}
-	if v := Spreads(side("a", 8, 100))[0].Values[0]; v.CI95 != nil || v.Value != 90 {
+	if v := LaunchSpreads(side("a", 8, 100))[0].Values[0]; v.CI95 != nil || v.Value != 90 {
 		t.Errorf("one launch: %+v", v)
 	}
-	if d := Spreads(side("a", 8, 100, 101).edit(1, func(p *result.Point) { p.Stability = "unstable" }))[0]; d.Why == "" || len(d.Values) > 0 {
+	if d := LaunchSpreads(side("a", 8, 100, 101).edit(1, func(p *result.Point) { p.Stability = "unstable" }))[0]; d.Why == "" || len(d.Values) > 0 {
 		t.Errorf("%+v", d)
 	}
 }

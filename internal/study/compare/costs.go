@@ -39,7 +39,7 @@ func costsOf(x, y *loadOfSide, alike bool, counter string) (list []Cost) {
 			continue
 		}
 		usd := func(l *loadOfSide) *float64 {
-			s, why := l.sample(m, "")
+			s, why := l.valuesByLaunch(m, "")
 			if why != "" || len(s.values) == 0 {
 				return nil
 			}

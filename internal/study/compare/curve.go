@@ -116,7 +116,7 @@ func curves(sides []Side, all []*measured, o Options) []Curve {
 		if len(workloads) > 1 {
 			c.What += ", " + workloadName(first.source.Run)
 		}
-		c.fill(sides, points, o)
+		c.fillValues(sides, points, o)
 		out = append(out, c)
 	}
 	return out
@@ -137,11 +137,11 @@ func kindOf(l result.Load) string {
 	return s
 }
 
-// fill gives each side its values.
-func (c *Curve) fill(sides []Side, points [][]*loadOfSide, o Options) {
+// fillValues gives each side its values.
+func (c *Curve) fillValues(sides []Side, points [][]*loadOfSide, o Options) {
 	unlike := ""
 	c.SLO, unlike = oneObjective(slices.Concat(points...))
-	c.Limits = limits(slices.Concat(points...))
+	c.Limits = latencyLimits(slices.Concat(points...))
 	for i := range sides {
 		s := SideCurve{Side: sides[i].Name, Loads: []LoadCurve{}}
 		tokens := ""
@@ -195,8 +195,8 @@ func oneObjective(all []*loadOfSide) (spec, why string) {
 	return "", "the SLOs differ"
 }
 
-// limits are those of latencies that points were held against, each once.
-func limits(all []*loadOfSide) (out []CurveLimit) {
+// latencyLimits are those of latencies that points were held against, each once.
+func latencyLimits(all []*loadOfSide) (out []CurveLimit) {
 	for _, x := range all {
 		for _, l := range x.launches {
 			for _, p := range l.points {
@@ -257,7 +257,7 @@ func (x *loadOfSide) onCurve(m figure, same []*loadOfSide) CurveMetric {
 	}
 	value := xs[0]
 	switch {
-	case constant(xs): // without rounding
+	case isConstant(xs): // without rounding
 	case positive:
 		logs := make([]float64, len(xs))
 		for i, v := range xs {

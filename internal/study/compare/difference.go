@@ -65,9 +65,9 @@ func (s scale) transform(xs []float64) []float64 {
 	return out
 }
 
-// interval is one of a difference on the scale as one of the change, nil if no
+// changeInterval is one of a difference on the scale as one of the change, nil if no
 // number is as large as its end.
-func (s scale) interval(v stat.Interval) *[2]float64 {
+func (s scale) changeInterval(v stat.Interval) *[2]float64 {
 	lo, hi := s.change(v.Lo), s.change(v.Hi)
 	if math.IsInf(hi, 0) || math.IsNaN(lo+hi) {
 		return nil
@@ -171,7 +171,7 @@ func newRow(m figure, a, b sample, within float64) (r Row, why string) {
 	r.test.df = nx + ny - 2
 	r.test.sd = math.Sqrt((sx*sx*(nx-1) + sy*sy*(ny-1)) / r.test.df)
 	d, ok := stat.Welch(xs, ys, level)
-	if !ok || constant(a.values) && constant(b.values) { // what is left of a spread is rounding
+	if !ok || isConstant(a.values) && isConstant(b.values) { // what is left of a spread is rounding
 		r.A, r.B, r.Change = a.values[0], b.values[0], 0
 		r.test.flat = true
 		if r.A != r.B {
@@ -183,13 +183,13 @@ func newRow(m figure, a, b sample, within float64) (r Row, why string) {
 		r.NoInterval = result.Reason{Code: result.ValuesAlike}
 		return r, ""
 	}
-	r.test.d, r.P, r.CI95 = d, &d.P, s.interval(d.Interval)
+	r.test.d, r.P, r.CI95 = d, &d.P, s.changeInterval(d.Interval)
 	r.test.below = r.oneSidedTests(a, b)
 	shift := stat.HodgesLehmann(xs, ys, level)
 	robust := s.change(shift.Estimate)
 	r.Robust = &robust
 	if shift.Reason == "" {
-		r.RobustCI95 = s.interval(shift.Interval)
+		r.RobustCI95 = s.changeInterval(shift.Interval)
 	}
 	return r, ""
 }
@@ -204,7 +204,7 @@ func orderCount(n, m int) float64 {
 	return math.Round(out)
 }
 
-func constant(xs []float64) bool { return slices.Min(xs) == slices.Max(xs) }
+func isConstant(xs []float64) bool { return slices.Min(xs) == slices.Max(xs) }
 
 // testSingleLaunches gives the interval and the test that single launches allow: of the difference
 // between these two launches, not between systems.
@@ -283,7 +283,7 @@ func (c *Comparison) TooShort(b string) (why result.Reason) {
 // testWithin tests a difference by its own 95 % interval, each half of which is taken for
 // that of a normal distribution: the halves of an interval of a ratio are unlike.
 func (r *Row) testWithin(difference float64, v stat.Interval) {
-	ci := r.scale.interval(v)
+	ci := r.scale.changeInterval(v)
 	z := stat.NormalQuantile(1 - alpha/2)
 	// Standard errors; of pairs that are all alike there is none but that of rounding.
 	const rounding = 1e-9
@@ -353,8 +353,8 @@ func (r *Row) setDetectable() {
 	}
 }
 
-// worse says whether a change is for the worse.
-func (r *Row) worse() bool { return (r.Change < 0) == r.metric.more }
+// isWorse says whether a change is for the worse.
+func (r *Row) isWorse() bool { return (r.Change < 0) == r.metric.more }
 
 // TooFewLaunches says whether too few starts of the servers were measured for a verdict on
 // the row, however large its change.

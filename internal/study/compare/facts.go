@@ -26,9 +26,9 @@ type Difference struct {
 // fact is one thing known of a run.
 type fact struct{ what, value string }
 
-// differences lists the facts that are not the same on all sides, in the order
+// listDifferences lists the facts that are not the same on all sides, in the order
 // in which they matter: server, configuration, workload, machine.
-func differences(sides []Side, workloads bool) []Difference {
+func listDifferences(sides []Side, workloads bool) []Difference {
 	var order []string
 	values := map[string][][]string{}
 	addFacts := func(i int, list []fact) {
@@ -126,14 +126,14 @@ func facts(run *result.Run, workloads bool) []fact {
 	return append(out,
 		fact{"stamps", e.Stamps}, fact{"client CPU", fmt.Sprintf("%s, %d cores", e.CPU, e.Cores)},
 		fact{"client memory", fmt.Sprintf("%.3g GB", float64(e.MemoryBytes)/1e9)},
-		fact{"client system", join(e.OS+"/"+e.Arch, e.Kernel)}, fact{"client clock", e.Clocksource},
+		fact{"client system", joinNonEmpty(e.OS+"/"+e.Arch, e.Kernel)}, fact{"client clock", e.Clocksource},
 		fact{"pitot", run.Pitot.Version + " (" + run.Pitot.Commit + ")"},
 	)
 }
 
 // otherFacts returns the facts from another tool's file.
 func otherFacts(r *tools.Result) []fact {
-	out := []fact{{"instrument", strings.TrimSpace(instrument(r) + " " + r.Version)}}
+	out := []fact{{"instrument", strings.TrimSpace(instrumentName(r) + " " + r.Version)}}
 	if r.Model != "" {
 		out = append(out, fact{"model", r.Model})
 	}

@@ -48,14 +48,14 @@ func (c *Comparison) judgeRows(o Options) {
 	c.Corrected = correctTests(others)
 	for i := range c.Pairs {
 		for k := range c.Pairs[i].Rows {
-			c.Pairs[i].Rows[k].judge()
+			c.Pairs[i].Rows[k].setVerdict()
 		}
 	}
 	for _, clause := range o.Clauses {
-		c.Clauses = append(c.Clauses, c.outcome(clause))
+		c.Clauses = append(c.Clauses, c.clauseOutcome(clause))
 	}
 	for _, s := range c.Sides[1:] {
-		c.Verdicts = append(c.Verdicts, c.verdict(s.Name))
+		c.Verdicts = append(c.Verdicts, c.sideVerdict(s.Name))
 	}
 }
 
@@ -89,9 +89,9 @@ func correctTests(rows []*Row) int {
 	return n
 }
 
-// judge gives the row its verdict. A difference that is real and smaller than
+// setVerdict gives the row its verdict. A difference that is real and smaller than
 // what matters is one of those that are equivalent.
-func (r *Row) judge() {
+func (r *Row) setVerdict() {
 	r.setDetectable()
 	switch few := r.fewLaunches(); {
 	case r.Instruments != nil: // nothing is known of the error
@@ -120,27 +120,27 @@ func (r *Row) judge() {
 // directionWord says which way a row changed.
 func (r *Row) directionWord() string {
 	switch {
-	case r.metric.share && r.worse():
+	case r.metric.share && r.isWorse():
 		return Worse
 	case r.metric.share:
 		return Better
-	case r.worse():
+	case r.isWorse():
 		return Slower
 	}
 	return Faster
 }
 
-// change returns the change that a clause names, with its sign.
-func (c *Clause) change() float64 {
+// signedChange returns the change that a clause names, with its sign.
+func (c *Clause) signedChange() float64 {
 	if c.better == c.metric.more { // it rises
 		return c.by
 	}
 	return -c.by
 }
 
-// outcome says how a clause came out over all pairs: once is enough to fire. A
+// clauseOutcome says how a clause came out over all pairs: once is enough to fire. A
 // value that only B lacks cannot be judged, and may be the worst there is.
-func (c *Comparison) outcome(clause Clause) Outcome {
+func (c *Comparison) clauseOutcome(clause Clause) Outcome {
 	o := Outcome{Spec: clause.Spec, State: NotJudged, Why: "nothing that was measured on both sides tells"}
 	lost := ""
 	for i := range c.Pairs {
@@ -159,7 +159,7 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 			continue
 		}
 		r := &p.Rows[at]
-		here := Outcome{State: r.outcome(clause), Why: p.sideNames(c) + r.summary() + " at " + p.What}
+		here := Outcome{State: r.clauseOutcome(clause), Why: p.sideNames(c) + r.describeChange() + " at " + p.What}
 		if why := p.mayGrow(clause); why != "" && here.State == RuledOut {
 			lost = cmp.Or(lost, why)
 			continue
@@ -174,7 +174,7 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 			here.Why += ", " + string(p.Scope)
 		}
 		if x, ok := r.firesAt(clause); ok {
-			here.Why += "; with " + p.measuredLaunches() + " it fires at " + strings.TrimLeft(r.amount(x), "+-") + " with 80 % power"
+			here.Why += "; with " + p.measuredLaunches() + " it fires at " + strings.TrimLeft(r.formatAmount(x), "+-") + " with 80 % power"
 		}
 		if here.State == Undecided {
 			here.explainUndecided(r, clause, c.asked)
@@ -253,14 +253,14 @@ func (p *Pair) missingRowReason(m figure) (why string, onlyB bool) {
 	return "", false
 }
 
-// outcome says how a clause came out in one place: it fires where the change is
+// clauseOutcome says how a clause came out in one place: it fires where the change is
 // established and, by the estimate, as large as asked; it is ruled out where a
 // change as large is.
-func (r *Row) outcome(c Clause) string {
+func (r *Row) clauseOutcome(c Clause) string {
 	if !r.fewLaunches().IsNone() {
 		return Undecided
 	}
-	asked := c.change()
+	asked := c.signedChange()
 	rises := c.better == c.metric.more
 	reached := r.Change >= asked
 	if !rises {
@@ -280,11 +280,11 @@ func (r *Row) outcome(c Clause) string {
 	return Undecided
 }
 
-// summary is a row's change in words.
-func (r *Row) summary() string { return r.Metric + " " + r.amount(r.Change) }
+// describeChange is a row's change in words.
+func (r *Row) describeChange() string { return r.Metric + " " + r.formatAmount(r.Change) }
 
-// amount is a change in its unit.
-func (r *Row) amount(change float64) string {
+// formatAmount is a change in its unit.
+func (r *Row) formatAmount(change float64) string {
 	text := fmt.Sprintf("%+.1f %%", change*100)
 	if r.metric.share {
 		text = fmt.Sprintf("%+.2f points", change*100)
@@ -311,8 +311,8 @@ func (c *Comparison) MissingPrimary(b string) string {
 	return "nothing that was measured on both sides tells"
 }
 
-// verdict sums up the verdicts on one side's metrics.
-func (c *Comparison) verdict(b string) Verdict {
+// sideVerdict sums up the verdicts on one side's metrics.
+func (c *Comparison) sideVerdict(b string) Verdict {
 	v := Verdict{B: b, Lost: []string{}}
 	rows, primary := map[string]int{}, map[string]int{} // verdict of a row: rows
 	few, why, otherTool := "", "", ""

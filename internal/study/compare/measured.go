@@ -128,7 +128,7 @@ func (m *measured) addRun(id string, r Source, anyWorkload bool) {
 		m.workloads = append(m.workloads, of)
 	}
 	for _, p := range comparablePoints(r.Run) {
-		key := describe(p.Load)
+		key := describeLoad(p.Load)
 		if !anyWorkload {
 			key = of + "\n" + key
 		}
@@ -216,8 +216,8 @@ func (s *sample) leastRequests() float64 {
 	return least
 }
 
-// sample gives a value for each launch, or why it cannot.
-func (x *loadOfSide) sample(m figure, side string) (sample, string) {
+// valuesByLaunch gives a value for each launch, or why it cannot.
+func (x *loadOfSide) valuesByLaunch(m figure, side string) (sample, string) {
 	launches := make([][]value, len(x.launches))
 	for i, l := range x.launches {
 		for _, p := range l.points {
@@ -271,8 +271,8 @@ func median(xs []float64) float64 {
 	return lo + (hi-lo)/2
 }
 
-// describe is a load in words, and what loads are paired by.
-func describe(l result.Load) string {
+// describeLoad is a load in words, and what loads are paired by.
+func describeLoad(l result.Load) string {
 	s := ""
 	switch {
 	case l.Rate != nil:
@@ -301,7 +301,7 @@ func number(x float64) string { return strconv.FormatFloat(x, 'g', 9, 64) }
 
 // loadTitle names a load, with the workload where the side has several.
 func (m *measured) loadTitle(key string) string {
-	s := describe(m.measuredAt[key].load)
+	s := describeLoad(m.measuredAt[key].load)
 	if len(m.workloads) > 1 {
 		s += ", " + workloadName(m.measuredAt[key].source.Run)
 	}
@@ -312,7 +312,7 @@ func (m *measured) loadTitle(key string) string {
 func (m *measured) loadList() string {
 	var all []string
 	for _, key := range m.order {
-		all = append(all, describe(m.measuredAt[key].load))
+		all = append(all, describeLoad(m.measuredAt[key].load))
 	}
 	return strings.Join(all, ", ")
 }

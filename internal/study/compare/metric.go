@@ -51,10 +51,10 @@ const (
 // they are the server's.
 func isComparable(m *metric.Metric) bool { return m.Better != metric.Neither && !m.Client }
 
-// compared are the figures of every comparison at a load. More of them would
+// figuresAtLoad are the figures of every comparison at a load. More of them would
 // make each harder to tell, since all are corrected for their number. In an
 // open loop requests and good ones per second are what was asked for.
-func compared(metrics metric.Catalogue, load result.Load) (out []figure) {
+func figuresAtLoad(metrics metric.Catalogue, load result.Load) (out []figure) {
 	for _, m := range metrics {
 		for _, statistic := range m.Compared {
 			switch {
@@ -72,7 +72,7 @@ func compared(metrics metric.Catalogue, load result.Load) (out []figure) {
 // limitedFigures are the figures that an SLO limits: a percentile by its name, of single
 // requests the one that shows those over the limit.
 func limitedFigures(all ...*loadOfSide) (out []figure) {
-	for _, l := range limits(all) {
+	for _, l := range latencyLimits(all) {
 		m := metric.All().Find(l.Metric)
 		statistic := "p99"
 		if word, _, named := strings.Cut(l.Spec, " "); named {
@@ -119,7 +119,7 @@ func percentile(m *metric.Metric, key string) figure {
 		name = p.Name
 	}
 	return figure{name: name + " " + string(m.Name), unit: string(m.Unit), more: m.Better == metric.Higher, token: m.PerToken, of: m,
-		value: func(p *result.Point) value { return summary(p, m, key) }}
+		value: func(p *result.Point) value { return summaryValue(p, m, key) }}
 }
 
 // parseMetric reads "p99 ttft", "mean e2e", "output tok/s", "errors" and the
@@ -171,8 +171,8 @@ func parseMetric(text string) (figure, error) {
 	return figure{}, say.Errorf("%q: no such percentile", text).WithHint("known: " + strings.Join(names, ", "))
 }
 
-// summary is one number of a distribution, or why there is none.
-func summary(p *result.Point, m *metric.Metric, key string) value {
+// summaryValue is one number of a distribution, or why there is none.
+func summaryValue(p *result.Point, m *metric.Metric, key string) value {
 	x := p.Metrics.SummaryOf(m.Name)
 	if x == nil {
 		why := p.Metrics.Undefined[m.Key]

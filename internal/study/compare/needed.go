@@ -51,7 +51,7 @@ func (o *Outcome) explainUndecided(r *Row, c Clause, asked int) {
 }
 
 // size is the change that a clause asks about, without its sign.
-func (r *Row) size(c Clause) string { return strings.TrimLeft(r.amount(c.by), "+-") }
+func (r *Row) size(c Clause) string { return strings.TrimLeft(r.formatAmount(c.by), "+-") }
 
 // gateLevel is the level of the first step of Holm's correction of all that the clauses name.
 func (r *Row) gateLevel() float64 { return 1 - alpha/float64(max(1, r.gateFamily)) }
@@ -59,7 +59,7 @@ func (r *Row) gateLevel() float64 { return 1 - alpha/float64(max(1, r.gateFamily
 // launchesFor returns how many launches a side decide a clause: a change as large is detected
 // with 80 % power, and where nothing changed all clauses are ruled out in 95 of 100 comparisons.
 func (r *Row) launchesFor(c Clause, asked int) (k int, ok bool) {
-	t, delta, each := r.test, math.Abs(r.scale.back(c.change())), 1-(1-quiet)/float64(max(1, asked))
+	t, delta, each := r.test, math.Abs(r.scale.back(c.signedChange())), 1-(1-quiet)/float64(max(1, asked))
 	switch {
 	case r.metric.share:
 		return r.sharesNeeded(delta, each)
@@ -108,7 +108,7 @@ func (r *Row) sharesNeeded(delta, each float64) (k int, ok bool) {
 // launchesAsMeasured returns how many launches a side decide a clause with 80 % power where the
 // true change is the one that was measured.
 func (r *Row) launchesAsMeasured(c Clause) (k int, ok bool) {
-	t, asked := r.test, r.scale.back(c.change())
+	t, asked := r.test, r.scale.back(c.signedChange())
 	if t.flat {
 		return 0, false
 	}
@@ -128,7 +128,7 @@ func (r *Row) firesAt(c Clause) (change float64, ok bool) {
 	if t == nil || t.flat {
 		return 0, false
 	}
-	least := math.Abs(r.scale.back(c.change()))
+	least := math.Abs(r.scale.back(c.signedChange()))
 	var delta float64
 	if t.single {
 		delta = max(least, t.d.SE*stat.NormalQuantile(1-(1-r.gateLevel())/2)) + t.d.SE*stat.NormalQuantile(power)

@@ -36,7 +36,7 @@ type file struct {
 
 // measureOthers takes a side apart that another tool measured.
 func measureOthers(s *Side) *measured {
-	m := &measured{name: s.Name, tool: instrument(s.Others[0]), info: SideInfo{Name: s.Name, Instrument: versionedInstrument(s.Others), Launches: []LaunchInfo{}}, warnings: s.left}
+	m := &measured{name: s.Name, tool: instrumentName(s.Others[0]), info: SideInfo{Name: s.Name, Instrument: versionedInstrument(s.Others), Launches: []LaunchInfo{}}, warnings: s.left}
 	for _, r := range s.Others {
 		m.info.Files = append(m.info.Files, r.File)
 		for _, n := range r.Notes {
@@ -73,7 +73,7 @@ func (m *measured) addPoint(r *tools.Result, p *tools.Point) {
 // versionedInstrument names the instrument of results, with its version where all are of
 // one.
 func versionedInstrument(results []*tools.Result) string {
-	name, version := instrument(results[0]), results[0].Version
+	name, version := instrumentName(results[0]), results[0].Version
 	if slices.ContainsFunc(results, func(r *tools.Result) bool { return r.Version != version }) {
 		version = ""
 	}
@@ -133,10 +133,10 @@ func offeredIn(p *tools.Point) offered {
 func offeredOf(x *loadOfSide, title string) offered {
 	a := offered{own: title, rate: x.load.Rate}
 	if x.load.MaxInFlight != nil {
-		a.most = floats(*x.load.MaxInFlight)
+		a.most = floatPointer(*x.load.MaxInFlight)
 	}
 	if x.load.Concurrency != nil && x.load.ThinkMS == nil { // other tools know no pauses
-		a.users = floats(*x.load.Concurrency)
+		a.users = floatPointer(*x.load.Concurrency)
 		due := 0
 		for _, l := range x.launches {
 			for _, p := range l.points {
@@ -144,13 +144,13 @@ func offeredOf(x *loadOfSide, title string) offered {
 			}
 		}
 		if 0 < due && due <= *x.load.Concurrency {
-			a.atOnce, a.n = true, floats(due)
+			a.atOnce, a.n = true, floatPointer(due)
 		}
 	}
 	return a
 }
 
-func floats(n int) *float64 { x := float64(n); return &x }
+func floatPointer(n int) *float64 { x := float64(n); return &x }
 
 // totalRequests returns the number of requests of a point. It returns nil if the file does not
 // contain it.
@@ -198,8 +198,8 @@ func (a offered) String() string {
 	return "a load that is not reported"
 }
 
-// load is that of the run, or another tool's as one of Pitot's; nil if it is none.
-func (x *place) load() *result.Load {
+// comparableLoad is that of the run, or another tool's as one of Pitot's; nil if it is none.
+func (x *place) comparableLoad() *result.Load {
 	if x.run != nil {
 		return &x.run.load
 	}
@@ -301,7 +301,7 @@ func noCommonLoad(a, b *measured, as, bs []place) error {
 	}
 	hint := "pitot report lays them side by side whatever their loads"
 	for _, p := range slices.Concat(as, bs) {
-		if flags := p.flags(); p.run == nil && flags != "" {
+		if flags := p.loadFlags(); p.run == nil && flags != "" {
 			hint = "measure at a load of " + p.side.name + ": pitot run TARGET " + flags
 			break
 		}
@@ -316,8 +316,8 @@ func noCommonLoad(a, b *measured, as, bs []place) error {
 	return say.Errorf("%s and %s have no load in common: %s has %s; %s has %s", a.name, b.name, a.name, list(as), b.name, list(bs)).WithHint(hint)
 }
 
-// flags ask for the load, "" if it is not known.
-func (a offered) flags() string {
+// loadFlags ask for the load, "" if it is not known.
+func (a offered) loadFlags() string {
 	switch {
 	case a.rate != nil:
 		return "--rate " + number(*a.rate)
@@ -337,16 +337,16 @@ func (a offered) inFlightLimit() string {
 	return "at most " + number(*a.most) + " in flight"
 }
 
-// instrument names what measured a place.
-func (x *place) instrument() string {
+// instrumentName names what measured a place.
+func (x *place) instrumentName() string {
 	if x.run != nil {
 		return Pitot
 	}
 	return x.side.tool
 }
 
-// launches are those of a run, or the files of another tool.
-func (x *place) launches() int {
+// launchCount are those of a run, or the files of another tool.
+func (x *place) launchCount() int {
 	if x.run != nil {
 		return len(x.run.launches)
 	}
@@ -367,12 +367,12 @@ func (x *place) unusableReason() string {
 // untestedPair pairs one load of two sides whose differences cannot be tested.
 func untestedPair(x, y place, o Options, tokens string) Pair {
 	p := Pair{A: x.side.name, B: y.side.name, Rows: []Row{}, Left: []Left{}, Notes: []string{},
-		Instruments: [2]string{x.instrument(), y.instrument()}, Launches: [2]int{x.launches(), y.launches()}}
+		Instruments: [2]string{x.instrumentName(), y.instrumentName()}, Launches: [2]int{x.launchCount(), y.launchCount()}}
 	from := x // which tells the load best
 	if x.run == nil && (y.run != nil || !x.isKnown()) {
 		from = y
 	}
-	p.What, p.Load = from.String(), from.load()
+	p.What, p.Load = from.String(), from.comparableLoad()
 	for _, s := range []place{x, y} {
 		if s.run != nil {
 			p.Notes = append(p.Notes, s.run.invalid...)
@@ -381,12 +381,12 @@ func untestedPair(x, y place, o Options, tokens string) Pair {
 		}
 	}
 	whyA, whyB := x.unusableReason(), y.unusableReason()
-	if p.Why = join(whyA, whyB); p.Why != "" {
+	if p.Why = joinNonEmpty(whyA, whyB); p.Why != "" {
 		p.failed = whyA == ""
 		return p
 	}
-	p.distributions(x, y, o, tokens)
-	p.rates(x, y, o, tokens)
+	p.addDistributions(x, y, o, tokens)
+	p.addRates(x, y, o, tokens)
 	p.explainValues(x, y)
 	return p
 }
@@ -421,10 +421,10 @@ func (p *Pair) addUntested(m figure, a, b sample, why string, o Options) {
 		p.Left = append(p.Left, Left{Metric: m.name, Why: why})
 		return
 	}
-	if constant(a.values) { // without rounding
+	if isConstant(a.values) { // without rounding
 		r.A = a.values[0]
 	}
-	if constant(b.values) {
+	if isConstant(b.values) {
 		r.B = b.values[0]
 	}
 	both := p.Instruments
@@ -484,12 +484,12 @@ func (x *place) metricMeaning(d alike) (name, definition string) {
 // statisticSample gives a statistic of a distribution for each launch, or why not.
 func (x *place) statisticSample(d alike, statistic string) (sample, string) {
 	if x.run != nil {
-		return x.run.sample(percentile(d.own, statistic), x.side.name)
+		return x.run.valuesByLaunch(percentile(d.own, statistic), x.side.name)
 	}
-	return x.other.sample(func(p *tools.Point) value { return statisticOf(p, d.theirs(p), statistic) }, x.side.name)
+	return x.other.valuesByLaunch(func(p *tools.Point) value { return statisticOf(p, d.theirs(p), statistic) }, x.side.name)
 }
 
-func (t *otherLoad) sample(of func(*tools.Point) value, side string) (sample, string) {
+func (t *otherLoad) valuesByLaunch(of func(*tools.Point) value, side string) (sample, string) {
 	files := make([][]value, len(t.files))
 	for i, f := range t.files {
 		for _, p := range f.points {
@@ -526,8 +526,8 @@ func statisticOf(p *tools.Point, d *tools.Summary, statistic string) value {
 	return v
 }
 
-// distributions lays what both sides define alike.
-func (p *Pair) distributions(x, y place, o Options, tokens string) {
+// addDistributions lays what both sides define alike.
+func (p *Pair) addDistributions(x, y place, o Options, tokens string) {
 	for _, d := range alikeMetrics() {
 		nameA, a := x.metricMeaning(d)
 		nameB, b := y.metricMeaning(d)
@@ -535,7 +535,7 @@ func (p *Pair) distributions(x, y place, o Options, tokens string) {
 		case a == "" && b == "":
 			continue
 		case a != b:
-			p.Left = append(p.Left, Left{Metric: leftName(d, nameA, nameB), Why: join(x.definitionMismatch(d, a), y.definitionMismatch(d, b))})
+			p.Left = append(p.Left, Left{Metric: leftName(d, nameA, nameB), Why: joinNonEmpty(x.definitionMismatch(d, a), y.definitionMismatch(d, b))})
 			continue
 		case d.perToken() && tokens != "":
 			p.Left = append(p.Left, Left{Metric: nameA, Why: tokens})
@@ -544,7 +544,7 @@ func (p *Pair) distributions(x, y place, o Options, tokens string) {
 		for _, s := range []string{metric.Mean, "p50", "p99"} {
 			va, whyA := x.statisticSample(d, s)
 			vb, whyB := y.statisticSample(d, s)
-			p.addUntested(figure{name: s + " " + nameA, unit: "ms"}, va, vb, join(whyA, whyB), o)
+			p.addUntested(figure{name: s + " " + nameA, unit: "ms"}, va, vb, joinNonEmpty(whyA, whyB), o)
 		}
 	}
 }
@@ -572,8 +572,8 @@ func (x *place) definitionMismatch(d alike, definition string) string {
 	return x.side.tool + " means " + definition
 }
 
-// rates lays throughput and errors.
-func (p *Pair) rates(x, y place, o Options, tokens string) {
+// addRates lays throughput and errors.
+func (p *Pair) addRates(x, y place, o Options, tokens string) {
 	plain := func(of func(*tools.Point) *float64) func(*tools.Point) value {
 		return func(p *tools.Point) value {
 			if v := of(p); v != nil {
@@ -597,13 +597,13 @@ func (p *Pair) rates(x, y place, o Options, tokens string) {
 		}
 		values := func(x place) (sample, string) {
 			if x.run != nil {
-				return x.run.sample(m, x.side.name)
+				return x.run.valuesByLaunch(m, x.side.name)
 			}
-			return x.other.sample(r.theirs, x.side.name)
+			return x.other.valuesByLaunch(r.theirs, x.side.name)
 		}
 		a, whyA := values(x)
 		b, whyB := values(y)
-		p.addUntested(m, a, b, join(whyA, whyB), o)
+		p.addUntested(m, a, b, joinNonEmpty(whyA, whyB), o)
 	}
 	for _, s := range []place{x, y} {
 		if s.other != nil && slices.ContainsFunc(s.other.files, func(f file) bool { return f.points[0].GoodPerS != nil }) {

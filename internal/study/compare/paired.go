@@ -54,7 +54,7 @@ func pairedRequests(x, y *loadOfSide) *Paired {
 	if a.Seed != b.Seed || workloadKey(a) != workloadKey(b) {
 		return nil
 	}
-	rowsA, rowsB := x.rows(), y.rows()
+	rowsA, rowsB := x.requestRows(), y.requestRows()
 	p := &Paired{Rows: []PairedRow{}}
 	p.partly = keepCommonRequests(rowsA, rowsB)
 	if len(rowsA) == 0 || len(rowsB) == 0 {
@@ -132,8 +132,8 @@ func (p *Pair) addPaired(x, y *loadOfSide, o Options) {
 		m := percentile(metric.All().Find(metric.Name(paired.Metric)), metric.Mean)
 		at := slices.IndexFunc(p.Rows, func(r Row) bool { return r.Metric == m.name })
 		if at < 0 {
-			a, whyA := x.sample(m, p.A)
-			b, whyB := y.sample(m, p.B)
+			a, whyA := x.valuesByLaunch(m, p.A)
+			b, whyB := y.valuesByLaunch(m, p.B)
 			if whyA != "" || whyB != "" {
 				continue
 			}
@@ -203,13 +203,13 @@ func pairedRow(name string, differences []float64, ofTime float64) PairedRow {
 	return r
 }
 
-// rows returns the requests that the one point of a side at its load had in its window, by
+// requestRows returns the requests that the one point of a side at its load had in its window, by
 // their ids; nil where the records cannot be read.
-func (x *loadOfSide) rows() map[int64]*record.Row {
+func (x *loadOfSide) requestRows() map[int64]*record.Row {
 	index := int32(-1)
 	for i := range x.source.Run.Points {
 		p := &x.source.Run.Points[i]
-		if p.Verdict != result.Invalid && describe(p.Load) == describe(x.load) {
+		if p.Verdict != result.Invalid && describeLoad(p.Load) == describeLoad(x.load) {
 			index = int32(i)
 		}
 	}

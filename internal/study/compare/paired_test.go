@@ -83,7 +83,7 @@ func TestPairedRow(t *testing.T) {
 			}
 		}
 		correctTests([]*Row{r})
-		r.judge()
+		r.setVerdict()
 		if math.Abs(r.Change-c.change) > 1e-6 || r.Verdict != c.word || math.Abs(r.A-c.a) > 1e-6 || (*r.P < .05) != (c.word != Undistinguished) {
 			t.Errorf("%+v: change %g, p %g, %s", c, r.Change, *r.P, r.Verdict)
 		}

@@ -78,13 +78,13 @@ func (s *Side) oneInstrument() error {
 		if slices.ContainsFunc(s.Others[:i], func(b *tools.Result) bool { return sameResult(a, b) }) {
 			return say.Errorf("side %s names %s twice", s.Name, a.File).WithHint("a result counts once")
 		}
-		if first := s.Others[0]; instrument(a) != instrument(first) {
-			return say.Errorf("side %s mixes instruments: %s is of %s, %s of %s", s.Name, first.File, instrument(first), a.File, instrument(a)).WithHint("make a side of each: pitot compare " + first.File + " " + a.File)
+		if first := s.Others[0]; instrumentName(a) != instrumentName(first) {
+			return say.Errorf("side %s mixes instruments: %s is of %s, %s of %s", s.Name, first.File, instrumentName(first), a.File, instrumentName(a)).WithHint("make a side of each: pitot compare " + first.File + " " + a.File)
 		}
 	}
 	if len(s.Runs) > 0 && len(s.Others) > 0 {
 		run, other := s.Runs[0].Path, s.Others[0]
-		return say.Errorf("side %s mixes instruments: %s is a run of Pitot, %s is of %s", s.Name, run, other.File, instrument(other)).WithHint("make a side of each: pitot compare " + run + " " + other.File)
+		return say.Errorf("side %s mixes instruments: %s is a run of Pitot, %s is of %s", s.Name, run, other.File, instrumentName(other)).WithHint("make a side of each: pitot compare " + run + " " + other.File)
 	}
 	return nil
 }
@@ -335,9 +335,9 @@ func pathTail(path string, n int) (string, bool) {
 	return strings.Join(elements[len(elements)-n:], "/"), true
 }
 
-// instrument names what wrote a result. Versions of one tool are one
+// instrumentName names what wrote a result. Versions of one tool are one
 // instrument; Pitot, where it wrote the tool's format, is another.
-func instrument(r *tools.Result) string {
+func instrumentName(r *tools.Result) string {
 	if r.By != "" {
 		return "pitot as " + r.Tool
 	}

@@ -33,8 +33,8 @@ type SpreadValue struct {
 	Detectable *float64 `json:"detectable"`
 }
 
-// Spreads says what the launches of a side show, load by load.
-func Spreads(s Side) (out []Spread) {
+// LaunchSpreads says what the launches of a side show, load by load.
+func LaunchSpreads(s Side) (out []Spread) {
 	m := measureSide(&s, false)
 	for _, key := range m.order {
 		x := m.measuredAt[key]
@@ -44,7 +44,7 @@ func Spreads(s Side) (out []Spread) {
 				if (f.name == goodput || f.name == attained) && objectiveMismatch(x, x) != "" {
 					continue
 				}
-				values, why := x.sample(f, m.name)
+				values, why := x.valuesByLaunch(f, m.name)
 				if f.name == wrongAnswers && why != "" { // nobody asked questions
 					continue
 				}
@@ -53,10 +53,10 @@ func Spreads(s Side) (out []Spread) {
 		}
 		out = append(out, d)
 	}
-	for _, k := range m.objectives() {
-		values, why := m.capacity(k)
+	for _, k := range m.searchedObjectives() {
+		values, why := m.capacityEstimates(k)
 		d := Spread{What: "capacity, " + k.slo, Launches: len(m.searches), Values: []SpreadValue{}, Left: []Left{}, Notes: []string{}}
-		d.addFigure(k.figure(), values, why)
+		d.addFigure(k.capacityFigure(), values, why)
 		out = append(out, d)
 	}
 	return out
@@ -78,7 +78,7 @@ func (d *Spread) addFigure(f figure, s sample, why string) {
 	if f.share {
 		v.Unit = "share"
 	}
-	if constant(s.values) {
+	if isConstant(s.values) {
 		v.Value = s.values[0]
 	} else if n := float64(len(xs)); n > 1 {
 		half := stat.StudentQuantile(1-alpha/2, n-1) * sd / math.Sqrt(n)

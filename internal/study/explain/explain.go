@@ -123,9 +123,9 @@ const (
 	DecodePart  PartName = "decode"
 )
 
-// parts are those of the mean time to the first token, or from there to the last; nil where the
+// latencyParts are those of the mean time to the first token, or from there to the last; nil where the
 // engine does not tell of the same requests.
-func parts(of metric.Name, f Facts) (list []Part) {
+func latencyParts(of metric.Name, f Facts) (list []Part) {
 	sum := 0.0
 	add := func(name PartName, ms float64) {
 		sum += max(ms, 0)
@@ -278,7 +278,7 @@ func (x *candidate) isSeparate(o *candidate, errors float64) bool {
 
 // Diagnose weighs the causes of a case.
 func Diagnose(c *Case) Diagnosis {
-	d := Diagnosis{Symptom: c.Symptom, Value: c.Value, Parts: parts(c.Symptom.Metric, c.Facts)}
+	d := Diagnosis{Symptom: c.Symptom, Value: c.Value, Parts: latencyParts(c.Symptom.Metric, c.Facts)}
 	// Behind a queue twice the load says nothing of less: on the plateau of a full batch it changes
 	// no step, and of requests that all came too early the wait is nearly the same.
 	if c.Twin != nil && c.Twin.Off <= farOff && !c.Queued {
@@ -318,7 +318,7 @@ func Diagnose(c *Case) Diagnosis {
 		return 0
 	}
 	slices.SortStableFunc(open, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(seen(&b), seen(&a)), cmp.Compare(b.weight(), a.weight()))
+		return cmp.Or(cmp.Compare(seen(&b), seen(&a)), cmp.Compare(b.rankWeight(), a.rankWeight()))
 	})
 	limitFirst(open)
 	if why := doubtText(c, open); why != "" {
@@ -326,7 +326,7 @@ func Diagnose(c *Case) Diagnosis {
 		d.Primary.Excluded, d.Primary.Untested, d.Also = excluded, untested, c.heldBeside(nil, nil)
 		return d
 	}
-	sure := confidence(c, open)
+	sure := confidenceInFirst(c, open)
 	if c.Unasked && sure == Possible && !open[0].measured { // a guess beside twins that would know
 		d.Primary = notKnown(c, "what the client saw fits several causes, and no twin was asked", open)
 		d.Primary.Excluded, d.Primary.Untested, d.Also = excluded, untested, c.heldBeside(nil, nil)
@@ -352,7 +352,7 @@ func (c *Case) heldBeside(claimed []candidate, also []Finding) []Finding {
 	if !isClockHeld(c.Facts) || len(claimed) > 0 && claimed[0].cause == Throttling || slices.ContainsFunc(also, func(f Finding) bool { return f.Cause == Throttling }) {
 		return nil
 	}
-	x := candidate{cause: Throttling, evidence: c.Facts.evidence([]Signal{ClockShare})}
+	x := candidate{cause: Throttling, evidence: c.Facts.evidenceOf([]Signal{ClockShare})}
 	if c.Facts.hasAll(ClockShare) {
 		x.gain = slowClockShare(c.Facts)
 	}
@@ -382,8 +382,8 @@ var limits = []Cause{Seats, KVCache, Budget, PrefixCache}
 // would be as true, and is more often taken for it by chance.
 const nearly = 0.6
 
-// weight orders causes: by what they bring, and by how many twins agree.
-func (x *candidate) weight() float64 { return x.gain * (0.25 + 0.75*x.among) }
+// rankWeight orders causes: by what they bring, and by how many twins agree.
+func (x *candidate) rankWeight() float64 { return x.gain * (0.25 + 0.75*x.among) }
 
 // candidates are all causes of which anything is known.
 func candidates(c *Case) (list []candidate) {
@@ -419,16 +419,16 @@ func candidates(c *Case) (list []candidate) {
 				}
 				continue
 			}
-			share := r.share(facts, c.Symptom.figure(c.Value))
+			share := r.share(facts, c.Symptom.newFigure(c.Value))
 			switch {
 			case r.kind == second:
 				x.behind = x.behind || share > 0
 				continue
 			case r.kind == estimate && x.gain >= 0:
-				x.evidence = append(x.evidence, facts.evidence(r.needs)...)
+				x.evidence = append(x.evidence, facts.evidenceOf(r.needs)...)
 			case r.kind != atMost && (r.kind != estimate || c.Twin == nil):
 				x.gain, x.among, x.measured = max(share, x.gain, 0), 1, r.kind != estimate
-				x.evidence = append(x.evidence, facts.evidence(r.needs)...)
+				x.evidence = append(x.evidence, facts.evidenceOf(r.needs)...)
 			}
 			if (r.kind == atMost || r.kind == exact) && share < bound {
 				bound, tested = max(share, 0), r
@@ -436,7 +436,7 @@ func candidates(c *Case) (list []candidate) {
 		}
 		switch {
 		case tested != nil && bound <= Least:
-			x.out = &Excluded{cause, bound, c.uniqueEvidence(facts.evidence(tested.needs))}
+			x.out = &Excluded{cause, bound, c.uniqueEvidence(facts.evidenceOf(tested.needs))}
 		case tested != nil && tested.kind != exact:
 			if !slices.Contains(limits, cause) { // a queue is longer than its mean tells
 				x.gain = min(x.gain, bound)
@@ -456,7 +456,7 @@ func candidates(c *Case) (list []candidate) {
 func (c *Case) finding(x *candidate, sure Confidence) Finding {
 	w := wordingFor(c.Names, x.cause, c.Symptom.Metric, c.Facts)
 	if x.cause == Throttling {
-		x.evidence = append(x.evidence, c.Facts.evidence([]Signal{ByPower, ByHeat, PowerLimit})...)
+		x.evidence = append(x.evidence, c.Facts.evidenceOf([]Signal{ByPower, ByHeat, PowerLimit})...)
 	}
 	f := Finding{Cause: x.cause, Claim: w.claim, Confidence: sure, Gain: x.gain, Evidence: c.uniqueEvidence(x.evidence), Confirm: w.confirm}
 	if c.Twin != nil {

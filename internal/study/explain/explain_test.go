@@ -259,11 +259,11 @@ func TestObserveLag(t *testing.T) {
 		late.Lag = lag
 		list = append(list, late)
 	}
-	f := Observe(Symptom{metric.TTFT, "p99"}, list)
+	f := ObserveFacts(Symptom{metric.TTFT, "p99"}, list)
 	if x := f.Get(LagShare); math.Abs(x-500./600) > 1e-9 || f.Get(HeldShare) != 0 {
 		t.Errorf("%v of it by lag, %v held", x, f.Get(HeldShare))
 	}
-	if x, _ := Measure(Symptom{metric.TTFT, "p99"}, list); math.Abs(x-600) > 1 {
+	if x, _ := SymptomValue(Symptom{metric.TTFT, "p99"}, list); math.Abs(x-600) > 1 {
 		t.Errorf("p99 %v ms", x)
 	}
 }
@@ -276,10 +276,10 @@ func TestObserveProxy(t *testing.T) {
 		held = append(held, stream(at, at, steady(at+.1, .02, 60, flushed)...))
 		free = append(free, stream(at, at, steady(at+.1, .02, 60, nil)...))
 	}
-	if f := Observe(stall, held); !isBuffered(f) || f.Get(GapMedian) < 190 {
+	if f := ObserveFacts(stall, held); !isBuffered(f) || f.Get(GapMedian) < 190 {
 		t.Errorf("a proxy is not seen: %v", f)
 	}
-	if f := Observe(stall, free); isBuffered(f) {
+	if f := ObserveFacts(stall, free); isBuffered(f) {
 		t.Errorf("a proxy is seen where there is none: %v", f)
 	}
 }
@@ -297,7 +297,7 @@ func TestObserveFreezes(t *testing.T) {
 		stops = append(stops, stream(at, at, steady(at+.1, .02, 60, frozen)...))
 		runs = append(runs, stream(at, at, steady(at+.1, .02, 60, nil)...))
 	}
-	if f := Observe(stall, stops); f.Get(FrozenInTail) < 300 {
+	if f := ObserveFacts(stall, stops); f.Get(FrozenInTail) < 300 {
 		t.Errorf("standstills are not seen: %v", f)
 	}
 	// One freeze alone, while no request waits for its first token, is none of a prompt's.
@@ -313,10 +313,10 @@ func TestObserveFreezes(t *testing.T) {
 			stopped = append(stopped, stream(at, at, steady(at+.1, .02, 60, once)...))
 		}
 	}
-	if f := Observe(stall, stopped); f.Get(StoppedInTail) < 100 || f.hasAll(Standstill) {
+	if f := ObserveFacts(stall, stopped); f.Get(StoppedInTail) < 100 || f.hasAll(Standstill) {
 		t.Errorf("a freeze is not seen: %v", f)
 	}
-	if f := Observe(stall, runs); f.hasAll(Standstill) {
+	if f := ObserveFacts(stall, runs); f.hasAll(Standstill) {
 		t.Errorf("standstills are seen where there are none: %v", f)
 	}
 }
@@ -334,7 +334,7 @@ func TestObserveInTheWay(t *testing.T) {
 		}
 		list = append(list, stream(at, at, chunks...))
 	}
-	if f := Observe(stall, list); f.Get(AtFirsts) < .9 || f.Get(AtFirstsBy) > .3 {
+	if f := ObserveFacts(stall, list); f.Get(AtFirsts) < .9 || f.Get(AtFirstsBy) > .3 {
 		t.Errorf("%v of the stalls at first tokens, %v by chance", f.Get(AtFirsts), f.Get(AtFirstsBy))
 	}
 }
@@ -344,12 +344,12 @@ func TestObserveNothing(t *testing.T) {
 	nan := math.NaN()
 	for _, list := range [][]Request{nil, {{}}, {{First: nan, TPOT: nan, Stall: nan, Connect: nan, Measured: true}}} {
 		for _, s := range []Symptom{tail, token, stall, {"nonsense", "p50"}} {
-			for signal, r := range Observe(s, list) {
+			for signal, r := range ObserveFacts(s, list) {
 				if math.IsNaN(r.Value) || math.IsInf(r.Value, 0) {
 					t.Errorf("%s is %v", signal, r.Value)
 				}
 			}
-			Diagnose(&Case{Symptom: s, Facts: Observe(s, list)})
+			Diagnose(&Case{Symptom: s, Facts: ObserveFacts(s, list)})
 		}
 	}
 }

@@ -150,8 +150,8 @@ func (f Facts) metricsRead() bool {
 	return false
 }
 
-// evidence are some of them.
-func (f Facts) evidence(of []Signal) (list []Evidence) {
+// evidenceOf are some of them.
+func (f Facts) evidenceOf(of []Signal) (list []Evidence) {
 	for _, s := range of {
 		if r, ok := f[s]; ok {
 			list = append(list, Evidence{s, r.Value, r.Unit, r.From})

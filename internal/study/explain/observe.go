@@ -24,8 +24,8 @@ type Request struct {
 // ttft is counted from when it was due.
 func (r *Request) ttft() float64 { return r.First - r.Due }
 
-// value is the request's of a metric in seconds.
-func (r *Request) value(m metric.Name) float64 {
+// metricValue is the request's of a metric in seconds.
+func (r *Request) metricValue(m metric.Name) float64 {
 	switch m {
 	case metric.TTFT:
 		return r.ttft()
@@ -39,11 +39,11 @@ func (r *Request) value(m metric.Name) float64 {
 	return math.NaN()
 }
 
-// Measure gives the value of a symptom in milliseconds, ok false where no request has one.
-func Measure(s Symptom, list []Request) (float64, bool) {
+// SymptomValue gives the value of a symptom in milliseconds, ok false where no request has one.
+func SymptomValue(s Symptom, list []Request) (float64, bool) {
 	var v []float64
 	for i := range list {
-		if x := list[i].value(s.Metric); list[i].Measured && !math.IsNaN(x) {
+		if x := list[i].metricValue(s.Metric); list[i].Measured && !math.IsNaN(x) {
 			v = append(v, x*1e3)
 		}
 	}
@@ -77,8 +77,8 @@ func statistic(of string, v []float64) (float64, bool) {
 // Statistic is the mean or a percentile of values in any order.
 func Statistic(of string, v []float64) (float64, bool) { return statistic(of, slices.Clone(v)) }
 
-// Observe finds the facts that a client's own times tell of a symptom.
-func Observe(s Symptom, list []Request) Facts {
+// ObserveFacts finds the facts that a client's own times tell of a symptom.
+func ObserveFacts(s Symptom, list []Request) Facts {
 	f := Facts{}
 	var set setter = func(sig Signal, x float64, unit string) {
 		if !math.IsNaN(x) && !math.IsInf(x, 0) {
@@ -161,9 +161,9 @@ func (set setter) setSparedShare(s Symptom, list []Request, share Signal, spared
 	}
 	var was, is []float64
 	for i := range list {
-		if r := &list[i]; r.Measured && !math.IsNaN(r.value(s.Metric)) {
-			was = append(was, r.value(s.Metric))
-			is = append(is, r.value(s.Metric)-spared(r))
+		if r := &list[i]; r.Measured && !math.IsNaN(r.metricValue(s.Metric)) {
+			was = append(was, r.metricValue(s.Metric))
+			is = append(is, r.metricValue(s.Metric)-spared(r))
 		}
 	}
 	before, ok := statistic(s.Of, was)
@@ -239,7 +239,7 @@ func observeTail(s Symptom, list []Request, set setter) {
 	if s.Of != "mean" && s.Of != "p50" {
 		var v []float64
 		for i := range list {
-			if x := list[i].value(s.Metric); list[i].Measured && !math.IsNaN(x) {
+			if x := list[i].metricValue(s.Metric); list[i].Measured && !math.IsNaN(x) {
 				v = append(v, x)
 			}
 		}
@@ -264,7 +264,7 @@ func observeTail(s Symptom, list []Request, set setter) {
 	chance := []float64{}
 	for i := range list {
 		r := &list[i]
-		if x := r.value(s.Metric); !r.Measured || math.IsNaN(x) || x < least {
+		if x := r.metricValue(s.Metric); !r.Measured || math.IsNaN(x) || x < least {
 			continue
 		}
 		stall := r.longestGap()

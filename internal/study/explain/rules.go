@@ -39,7 +39,7 @@ type rule struct {
 // percentile of an exponential delay is so many means.
 type figure struct{ value, tail float64 }
 
-func (s Symptom) figure(value float64) figure {
+func (s Symptom) newFigure(value float64) figure {
 	tail := map[string]float64{"p90": 2.3, "p95": 3, "p99": 4.6}[s.Of]
 	return figure{max(value, 1e-9), max(tail, 1)}
 }
@@ -56,8 +56,8 @@ var (
 	whole  = []metric.Name{metric.TTFT, metric.E2E}
 )
 
-// share is that of a part of the symptom in ms.
-func share(s Signal) func(Facts, figure) float64 {
+// shareOfSymptom is that of a part of the symptom in ms.
+func shareOfSymptom(s Signal) func(Facts, figure) float64 {
 	return func(f Facts, x figure) float64 { return min(f.Get(s)/x.value, 1) }
 }
 
@@ -196,7 +196,7 @@ var rules = []rule{
 		"held = eligible − due: the client's own queue (docs/measuring.md)"},
 
 	// The way to the server. A connect times its first hop alone, so it rules out nothing.
-	{Network, measured, whole, []Signal{RoundTrip}, share(RoundTrip),
+	{Network, measured, whole, []Signal{RoundTrip}, shareOfSymptom(RoundTrip),
 		"a TCP connect takes one round trip (RFC 9293), a request and its first byte another"},
 	{Network, atMost, whole, []Signal{QueueMean, PrefillMean, TTFTMean, EngineServed, ForeignShare}, outsideMost,
 		"client's TTFT less queue and prefill has all of the way in it"},
@@ -245,7 +245,7 @@ var rules = []rule{
 	{Freezes, measured, stalls, []Signal{FrozenInTail, StoppedInTail}, frozenShare,
 		"times at which nothing came from any stream, by the clock (measure/judge/standstill.go) or while no prompt was computed"},
 	{Freezes, measured, first, []Signal{FrozenInTail, StoppedInTail}, frozenShare, "as of stalls"},
-	{Freezes, atMost, []metric.Name{metric.TTFT, metric.Stall}, []Signal{SilentInTail}, share(SilentInTail), "while a server stands still no stream has a token"},
+	{Freezes, atMost, []metric.Name{metric.TTFT, metric.Stall}, []Signal{SilentInTail}, shareOfSymptom(SilentInTail), "while a server stands still no stream has a token"},
 
 	// The server's front.
 	{Frontend, atMost, every, []Signal{PerArrival, Evenness, GapMedian, TPOTMean}, func(f Facts, _ figure) float64 {
@@ -432,9 +432,9 @@ func namedCauses(open []candidate) (text string) {
 // (of two schedules the error is √2 times that of one).
 const toldApart, surelyApart = 2, 3
 
-// confidence is that of the first candidate. The limits were chosen on the design half of
+// confidenceInFirst is that of the first candidate. The limits were chosen on the design half of
 // `go run ./bench/why`.
-func confidence(c *Case, open []candidate) Confidence {
+func confidenceInFirst(c *Case, open []candidate) Confidence {
 	x := &open[0]
 	second, alone := 0.0, true
 	for i := range open[1:] {

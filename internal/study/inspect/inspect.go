@@ -135,7 +135,7 @@ func Run(dir string, measured *result.Run, o Options) (*Explanation, error) {
 		if o.Progress != nil {
 			o.Progress(pointOf(measured, i).Load, done, len(loads))
 		}
-		p, asked := point(dir, measured, i, samples[int32(i)], d, o, &left)
+		p, asked := explainPoint(dir, measured, i, samples[int32(i)], d, o, &left)
 		if len(x.Points) > 0 && !asked && d != nil && o.Quick {
 			break // the first tells what there is to tell quickly
 		}
@@ -315,9 +315,9 @@ func symptoms(p *result.Point) (list []explain.Symptom) {
 	return usual
 }
 
-// point explains one; left is how many tokens twins may still have to serve quickly. asked
+// explainPoint explains one; left is how many tokens twins may still have to serve quickly. asked
 // says whether any were.
-func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, d *deploy.Deployment, o Options, left *int) (_ Point, asked bool) {
+func explainPoint(dir string, measured *result.Run, i int, samples *telemetry.Samples, d *deploy.Deployment, o Options, left *int) (_ Point, asked bool) {
 	p := &measured.Points[i]
 	out := pointOf(measured, i)
 	if why := cmp.Or(out.Limited, out.Failed); why != "" {
@@ -356,9 +356,9 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 		}
 	}
 	for _, s := range symptoms(p) {
-		c := explain.Case{Symptom: s, Facts: explain.Observe(s, seen), Unasked: d != nil && what == nil, Queued: hasQueue(p), Names: namesOf(out.Engine), Longer: longerCommand(measured, i), Less: lighterLoads(measured, i)}
+		c := explain.Case{Symptom: s, Facts: explain.ObserveFacts(s, seen), Unasked: d != nil && what == nil, Queued: hasQueue(p), Names: namesOf(out.Engine), Longer: longerCommand(measured, i), Less: lighterLoads(measured, i)}
 		var ok bool
-		if c.Value, ok = explain.Measure(s, seen); !ok {
+		if c.Value, ok = explain.SymptomValue(s, seen); !ok {
 			continue
 		}
 		for signal, reading := range known {
@@ -647,7 +647,7 @@ func pointAt(dir string, run *result.Run, at int) Point {
 		return pointOf(run, at)
 	}
 	left := mostQuickly
-	p, _ := point(dir, run, at, samplesOf(dir)[int32(at)], d, Options{Quick: true}, &left)
+	p, _ := explainPoint(dir, run, at, samplesOf(dir)[int32(at)], d, Options{Quick: true}, &left)
 	return p
 }
 

@@ -61,7 +61,7 @@ func (f *fitter) leaveLoadsOut(d *deploy.Deployment, gaps *regression, runs, sho
 			if err != nil {
 				list[i].Reason = "not predicted by the others: " + err.Error()
 			}
-			list[i].predict(runs, of[key], g)
+			list[i].predictLeftOut(runs, of[key], g)
 		}
 	}
 	return list
@@ -77,7 +77,7 @@ func fitOf(d *deploy.Deployment, shown []*Recording, wanted func(run int) bool) 
 			some = append(some, &c)
 		}
 	}
-	f, _, slow, err := calibrate(d, nil, some, mostSlopes)
+	f, _, slow, err := fitParameters(d, nil, some, mostSlopes)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (f *fitter) fitToSome(wanted func(run int) bool) *fitter {
 	jac := make([][]float64, len(all))
 	at := 0
 	for i, c := range f.runs {
-		n := len(c.residuals(c.moments))
+		n := len(c.momentResiduals(c.moments))
 		if wanted(i) {
 			g.runs = append(g.runs, c)
 			g.base = append(g.base, f.base[at:at+n]...)
@@ -106,16 +106,16 @@ func (f *fitter) fitToSome(wanted func(run int) bool) *fitter {
 		}
 		at += n
 	}
-	best, damping := g.loss(&g.d, g.base), 1e-2
+	best, damping := g.totalLoss(&g.d, g.base), 1e-2
 	for range 2 {
 		best, damping = g.step(jac, best, damping)
 	}
 	return g
 }
 
-// predict says how far a fit on other loads is from the runs of one, and how many
+// predictLeftOut says how far a fit on other loads is from the runs of one, and how many
 // requests these are; without a Reason why it is not.
-func (x *LeftOut) predict(runs []*Recording, of []int, f *fitter) {
+func (x *LeftOut) predictLeftOut(runs []*Recording, of []int, f *fitter) {
 	var errors []Metrics
 	for _, i := range of {
 		recorded := runs[i].RecordedSeries()
@@ -129,7 +129,7 @@ func (x *LeftOut) predict(runs []*Recording, of []int, f *fitter) {
 	}
 	mean := meanMetrics(errors)
 	for i := range errors {
-		errors[i] = errors[i].abs()
+		errors[i] = errors[i].absoluteValues()
 	}
 	size := meanMetrics(errors)
 	x.ErrorPct, x.AbsErrorPct = &mean, &size

@@ -38,7 +38,7 @@ func BenchmarkFitted(b *testing.B) {
 	seed := uint64(0)
 	for b.Loop() {
 		seed++
-		c.residuals(c.momentsOf(c.replayRun(d, seed)))
+		c.momentResiduals(c.momentsOf(c.replayRun(d, seed)))
 	}
 }
 

@@ -94,7 +94,7 @@ type simulation struct {
 
 // step adds up a step of the window.
 func (s *simulation) step(i twin.StepInfo) {
-	if t0, t1 := s.core.Window(); i.Start < t0 || i.Start >= t1 {
+	if t0, t1 := s.core.MeasuredWindow(); i.Start < t0 || i.Start >= t1 {
 		return
 	}
 	if s.steps == 0 {
@@ -111,11 +111,11 @@ func (s *simulation) step(i twin.StepInfo) {
 	s.served += float64(i.Requests)
 }
 
-// lengths are those of a request; they end with the model's context. They
+// requestLengths are those of a request; they end with the model's context. They
 // cover their distributions evenly, so that a few hundred have their means: the
 // additive recurrence of the plastic number (Roberts, "The unreasonable
 // effectiveness of quasirandom sequences", 2018).
-func (s *simulation) lengths(id int64) (input, output int) {
+func (s *simulation) requestLengths(id int64) (input, output int) {
 	steps := [2]uint64{0xc13fa9a902a6328f, 0x91e10da5c79e7b1c} // 2⁶⁴ ÷ 1.3247…, and once more
 	draw := func(k int) int { return s.asked[k].Draw(uint64(id+1) * steps[k]) }
 	most := s.d.Settings.MaxModelLen
@@ -125,7 +125,7 @@ func (s *simulation) lengths(id int64) (input, output int) {
 
 // At implements [workload.Source].
 func (s *simulation) At(id int64) (workload.Request, error) {
-	input, output := s.lengths(id)
+	input, output := s.requestLengths(id)
 	return workload.Request{ID: id, Input: input, Output: output, Exact: true, Session: workload.Unknown}, nil
 }
 
@@ -156,12 +156,12 @@ func (s *simulation) run() Expected {
 	s.gatherer = measure.NewGatherer(nil)
 	s.core = load.NewCore(load.Config{Users: s.users, Stagger: alone, Warmup: alone, Settle: true, Requests: int64(s.count)})
 	load.Run(context.Background(), s.core, load.NewVirtual(load.VirtualConfig{Engine: e, Source: s, Sink: s}))
-	return s.expected()
+	return s.expectedValues()
 }
 
-func (s *simulation) expected() Expected {
+func (s *simulation) expectedValues() Expected {
 	x := Expected{Users: s.users, Preemptions: s.latest - s.earlier}
-	t0, t1 := s.core.Window()
+	t0, t1 := s.core.MeasuredWindow()
 	var ttft, tpot, e2e []float64
 	var shares, tokens float64
 	for _, a := range s.ended {
@@ -198,30 +198,30 @@ func (s *simulation) expected() Expected {
 		x.Running, x.Waiting, x.KVUsage = s.running/while, s.waiting/while, s.kv/s.busy
 		x.MeanStep, x.MeanStepTokens = s.busy/float64(s.steps)/1e6, s.through/float64(s.steps)
 	}
-	s.bound(&x)
-	x.Limit = s.limit(&x)
+	s.setBounds(&x)
+	x.Limit = s.findLimit(&x)
 	return x
 }
 
-// context returns the number of tokens that a request looks back on in the middle of its answer.
-func (s *simulation) context() float64 { return float64(s.input) + float64(s.output)/2 }
+// meanContext returns the number of tokens that a request looks back on in the middle of its answer.
+func (s *simulation) meanContext() float64 { return float64(s.input) + float64(s.output)/2 }
 
-// bound sets the values that no engine could improve on with as many requests at once.
-func (s *simulation) bound(x *Expected) {
+// setBounds sets the values that no engine could improve on with as many requests at once.
+func (s *simulation) setBounds(x *Expected) {
 	engines := float64(min(s.d.DataParallel, s.users)) // that have something to do at best
 	each := int(math.Round(max(x.Running/engines, 1)))
-	x.BoundTPOT = s.d.DecodeFloor(each, s.context()) * 1e3
+	x.BoundTPOT = s.d.DecodeFloor(each, s.meanContext()) * 1e3
 	// A request costs computing for its prompt and its answer, and its share
 	// of what the steps of its answer read; the first token comes of the prompt.
 	// The two may overlap, so the longer of them is what no engine can avoid.
 	compute := float64(s.input+s.output-1) * s.d.Bounds().PrefillToken
 	users := float64(s.users) / engines
-	read := float64(s.output-1) * s.d.DecodeFloor(int(math.Round(users)), s.context()) / users
+	read := float64(s.output-1) * s.d.DecodeFloor(int(math.Round(users)), s.meanContext()) / users
 	x.BoundRequests = engines / max(compute, read)
 }
 
-// limit says what holds the deployment back.
-func (s *simulation) limit(x *Expected) deploy.Limit {
+// findLimit says what holds the deployment back.
+func (s *simulation) findLimit(x *Expected) deploy.Limit {
 	switch {
 	case x.Waiting >= 1 && x.Running > 0.97*float64(s.d.DataParallel*s.d.Settings.MaxNumSeqs):
 		return s.d.SeatsLimit()
@@ -232,7 +232,7 @@ func (s *simulation) limit(x *Expected) deploy.Limit {
 	}
 	rows := int(math.Round(s.served / max(float64(s.steps), 1)))
 	tokens := int(math.Round(x.MeanStepTokens))
-	batch := twin.Batch{Requests: rows, Tokens: tokens, Logits: rows, Decodes: rows, DecodeContext: int64(float64(rows) * s.context()), Drafts: s.d.Settings.DraftsFor(rows)}
+	batch := twin.Batch{Requests: rows, Tokens: tokens, Logits: rows, Decodes: rows, DecodeContext: int64(float64(rows) * s.meanContext()), Drafts: s.d.Settings.DraftsFor(rows)}
 	if tokens > rows {
 		batch.Prefills = []twin.Chunk{{New: tokens - rows}}
 	}

@@ -29,9 +29,9 @@ type DesignLoad struct {
 	Output int `json:"output_tokens"`
 }
 
-// candidates are the loads that a deployment could be calibrated with: few users
+// candidateLoads are the loads that a deployment could be calibrated with: few users
 // and many, short prompts and long ones, short answers and longer ones.
-func candidates(d *deploy.Deployment) (list []DesignLoad) {
+func candidateLoads(d *deploy.Deployment) (list []DesignLoad) {
 	most := max(min(d.Settings.MaxNumSeqs, 64), 2)
 	users := slices.DeleteFunc([]int{1, 4, 16}, func(n int) bool { return n >= most })
 	users = append(users, most)
@@ -102,9 +102,9 @@ func (f *fitter) informationOf(l DesignLoad, seconds, warmup float64) informed {
 	r, part := l.simulate(&f.d, seconds, warmup, 77) // the replays have other chances
 	c := newComparison(r, &f.d)
 	k := len(f.parameters)
-	x := informed{load: l, info: square(k + 2)}
+	x := informed{load: l, info: zeroMatrix(k + 2)}
 	centre := c.momentsOf(c.replayRun(&f.d, 1))
-	none := c.residuals(centre)
+	none := c.momentResiduals(centre)
 	jac := make([][]float64, k, k+2)
 	for i := range x.means {
 		x.means[i] = make([]float64, k)
@@ -116,7 +116,7 @@ func (f *fitter) informationOf(l DesignLoad, seconds, warmup float64) informed {
 			continue
 		}
 		at := c.momentsOf(c.replayRun(&moved, 1))
-		for i, r := range c.residuals(at) {
+		for i, r := range c.momentResiduals(at) {
 			jac[p][i] = (r - none[i]) / width
 		}
 		for m, i := range []int{0, 1 + len(quantilesFitted)} { // the means of TTFT and of TPOT
@@ -128,7 +128,7 @@ func (f *fitter) informationOf(l DesignLoad, seconds, warmup float64) informed {
 	if n := len(none); n > 0 {
 		ttft, tpot := c.levelSlopes()
 		jac = append(jac, ttft, tpot)
-		x.info = product(jac, jac, slices.Repeat([]float64{1 / part}, n))
+		x.info = weightedProduct(jac, jac, slices.Repeat([]float64{1 / part}, n))
 	}
 	return x
 }
@@ -146,18 +146,18 @@ type design struct {
 // parameters.
 func (f *fitter) newDesign(list []DesignLoad, seconds, warmup float64, precision [][]float64) *design {
 	k := len(f.parameters)
-	g := &design{make([]informed, len(list)), k, square(k + 2*len(list)), shrink / max(f.scale*f.scale, 1)}
+	g := &design{make([]informed, len(list)), k, zeroMatrix(k + 2*len(list)), shrink / max(f.scale*f.scale, 1)}
 	InParallel(len(list), func(i int) { g.loads[i] = f.informationOf(list[i], seconds, warmup) })
 	for i := range precision {
 		copy(g.precision[i], precision[i])
 	}
-	lacking := square(len(list))
+	lacking := zeroMatrix(len(list))
 	for i, a := range list {
 		for j, b := range list {
 			lacking[i][j] = lacks * lacks * math.Exp(-a.distanceTo(float64(b.Users), float64(b.Input), float64(b.Output))/alikeWithin)
 		}
 	}
-	lacking = inverse(lacking)
+	lacking = invertMatrix(lacking)
 	for i := range lacking {
 		for j := range lacking {
 			for m := range 2 {
@@ -183,7 +183,7 @@ func (l DesignLoad) distanceTo(users, input, output float64) float64 {
 // precisionWith is the precision once a load is measured too, counting what it tells from such a
 // place on: 0 for all, g.parameters for what the twin lacks there alone.
 func (g *design) precisionWith(load, from int) [][]float64 {
-	m := square(len(g.precision))
+	m := zeroMatrix(len(g.precision))
 	addTo(m, g.precision, 1)
 	at := func(i int) int {
 		if i < g.parameters {
@@ -203,7 +203,7 @@ func (g *design) precisionWith(load, from int) [][]float64 {
 // variance is the mean over loads of the variance of the logarithms of their mean TTFT
 // and TPOT, with such a precision, which it needs for itself.
 func (g *design) variance(precision [][]float64) float64 {
-	cov := inverse(precision)
+	cov := invertMatrix(precision)
 	sum := 0.0
 	for i := range g.loads {
 		for m, slope := range g.loads[i].means {
@@ -236,22 +236,22 @@ func (g *design) bestLoad() (load int, variance float64) {
 // for itself: they go together.
 const shrink = 0.2
 
-// Choose gives so many loads, each measured for so many seconds behind its warm-up,
+// ChooseLoads gives so many loads, each measured for so many seconds behind its warm-up,
 // that together tell most of the deployment's parameters and of what the twin lacks,
 // the best first, beside the runs that there are. A load may come twice. If neither
 // these nor the runs have long prompts of a single user, the last of them is such a load:
 // what a prompt costs by itself no other load shows without the twin's help.
-func Choose(d *deploy.Deployment, known []*Recording, n int, seconds, warmup float64) []DesignLoad {
+func ChooseLoads(d *deploy.Deployment, known []*Recording, n int, seconds, warmup float64) []DesignLoad {
 	f := &fitter{}
 	f.parameters, f.usual = priors(d)
 	f.d = f.usual
-	precision := square(len(f.parameters))
+	precision := zeroMatrix(len(f.parameters))
 	for i := range precision {
 		p := f.parameters[i]
 		precision[i][i] = 1 / (p.sd * p.sd)
 	}
-	g := f.newDesign(candidates(&f.d), seconds, warmup, precision)
-	probe, ok := g.probe()
+	g := f.newDesign(candidateLoads(&f.d), seconds, warmup, precision)
+	probe, ok := g.singleUserLoad()
 	probed := !ok // there is nothing to probe with
 
 	for _, r := range known { // as the loads that are most like them
@@ -272,9 +272,9 @@ func Choose(d *deploy.Deployment, known []*Recording, n int, seconds, warmup flo
 	return chosen
 }
 
-// probe is the load of a single user with the longest prompts of which enough are
+// singleUserLoad is the load of a single user with the longest prompts of which enough are
 // answered; ok is false where there is no such load.
-func (g *design) probe() (load DesignLoad, ok bool) {
+func (g *design) singleUserLoad() (load DesignLoad, ok bool) {
 	for i := range g.loads {
 		x := &g.loads[i]
 		if x.load.Users == 1 && x.load.Input > load.Input && slices.ContainsFunc(x.means[0], func(v float64) bool { return v != 0 }) {
@@ -302,14 +302,14 @@ type NextLoad struct {
 	ThenPct float64 `json:"error_then_pct"`
 }
 
-// next finds it, for parameters whose logarithms have this covariance.
-func (f *fitter) next(cov [][]float64) NextLoad {
+// chooseNextLoad finds it, for parameters whose logarithms have this covariance.
+func (f *fitter) chooseNextLoad(cov [][]float64) NextLoad {
 	const seconds, warmup = 20.0, 2.0
 	c := nearestPositive(cov)
 	for i := range c {
 		c[i][i] += 1e-6 // of what is at its bound
 	}
-	g := f.newDesign(candidates(&f.d), seconds, warmup, inverse(c))
+	g := f.newDesign(candidateLoads(&f.d), seconds, warmup, invertMatrix(c))
 	for _, c := range f.runs { // which parameters they tell is in cov
 		g.precision = g.precisionWith(g.nearest(c.run), g.parameters)
 	}
@@ -348,7 +348,7 @@ func addTo(m, b [][]float64, f float64) {
 // RoughFit is the deployment roughly as the runs have it, without how sure that is and
 // how far it is off: what the next loads are chosen by.
 func RoughFit(d *deploy.Deployment, runs []*Recording) (*deploy.Deployment, error) {
-	f, _, _, err := calibrate(d, nil, shownOf(runs), 3)
+	f, _, _, err := fitParameters(d, nil, shownOf(runs), 3)
 	if err != nil {
 		return nil, err
 	}

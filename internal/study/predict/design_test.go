@@ -19,11 +19,11 @@ func TestChoose(t *testing.T) {
 		t.Fatal(err)
 	}
 	var known []*Recording
-	chosen := Choose(d, nil, 3, 5, 1)
+	chosen := ChooseLoads(d, nil, 3, 5, 1)
 	for i, l := range chosen {
 		known = append(known, l.LoadFor(5, 1).Serve(d.Engine(uint64(i)), uint64(i)))
 	}
-	chosen = append(chosen, Choose(d, known, 3, 5, 1)...)
+	chosen = append(chosen, ChooseLoads(d, known, 3, 5, 1)...)
 	alone := false
 	for i, l := range chosen {
 		alone = alone || l.Users == 1 && l.Input >= 2048

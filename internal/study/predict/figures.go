@@ -45,9 +45,9 @@ type Series struct {
 // ms are in a second.
 const ms = 1e3
 
-// series puts the timings of the wanted requests together: each metric of those
+// joinTimings puts the timings of the wanted requests together: each metric of those
 // that have it in the recording too.
-func (r *Recording) series(of []timing, wanted func(i int) bool) (s Series) {
+func (r *Recording) joinTimings(of []timing, wanted func(i int) bool) (s Series) {
 	for i, t := range of {
 		q := &r.Requests[i]
 		if !q.measured || !wanted(i) {
@@ -78,7 +78,7 @@ func (r *Recording) timings() []timing {
 }
 
 // RecordedSeries gives the metrics of the recording.
-func (r *Recording) RecordedSeries() Series { return r.series(r.timings(), everyRequest) }
+func (r *Recording) RecordedSeries() Series { return r.joinTimings(r.timings(), everyRequest) }
 
 // Quantities are the statistics of one metric that are compared, in
 // milliseconds or in percent.
@@ -131,8 +131,8 @@ func meanMetrics(list []Metrics) (mean Metrics) {
 	return mean
 }
 
-// abs is each statistic without its sign.
-func (m Metrics) abs() Metrics {
+// absoluteValues is each statistic without its sign.
+func (m Metrics) absoluteValues() Metrics {
 	absolute := func(q Quantities) Quantities {
 		return Quantities{math.Abs(q.Mean), math.Abs(q.P50), math.Abs(q.P90), math.Abs(q.P99)}
 	}

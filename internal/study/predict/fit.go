@@ -208,23 +208,23 @@ func FitFrom(d, from *deploy.Deployment, runs []*Recording) (*Fit, error) {
 		return nil, say.Errorf("%d answered requests are too few to fit anything; it takes 50", n).WithHint("measure longer with --duration")
 	}
 	shown := shownOf(runs)
-	f, gaps, slow, err := calibrate(d, from, shown, mostSlopes)
+	f, gaps, slow, err := fitParameters(d, from, shown, mostSlopes)
 	if err != nil {
 		return nil, err
 	}
-	known, cov := f.uncertainty()
-	fit := &Fit{Schema: FitSchema, Deployment: d.Spec, Parameters: append(known, slow.parameters()...), Next: f.next(cov)}
+	known, cov := f.parameterUncertainty()
+	fit := &Fit{Schema: FitSchema, Deployment: d.Spec, Parameters: append(known, slow.parameters()...), Next: f.chooseNextLoad(cov)}
 	fit.LeftOut = f.leaveLoadsOut(d, gaps, runs, shown)
 	fit.PacePct = 100 * paceOf(runs)
 	fit.Error = errorAtOtherTime(expectedError(fit.LeftOut), fit.PacePct)
-	fit.Open = f.directions(cov)
+	fit.Open = f.uncertainDirections(cov)
 	slow.applyTo(&f.d)
 	fit.Range = emptyRange
 	for i, r := range runs {
-		fit.Runs = append(fit.Runs, r.residual(&f.d, shown[i]))
-		widen(&fit.Range, r)
+		fit.Runs = append(fit.Runs, r.residualOf(&f.d, shown[i]))
+		widenRange(&fit.Range, r)
 		if r.run != nil {
-			if o := origin(r.run); !slices.Contains(fit.Origins, o) {
+			if o := runOrigin(r.run); !slices.Contains(fit.Origins, o) {
 				fit.Origins = append(fit.Origins, o)
 			}
 		}
@@ -293,10 +293,10 @@ func disturbedChecks(p *result.Point) string {
 // there may be some. It need only be near enough to tell what else lasts.
 const calmSlopes = 3
 
-// calibrate moves the parameters as far as the runs say, from where another fit has
+// fitParameters moves the parameters as far as the runs say, from where another fit has
 // them or from what the gaps say. The runs' slow phases it replays, and gives apart:
 // where the gaps speak for some, a fit without them tells what of these is none.
-func calibrate(d, from *deploy.Deployment, shown []*Recording, most int) (*fitter, *regression, slowness, error) {
+func fitParameters(d, from *deploy.Deployment, shown []*Recording, most int) (*fitter, *regression, slowness, error) {
 	gaps, ok := gapsOf(shown)
 	if !ok {
 		return nil, nil, slowness{}, say.Errorf("the runs have too few chunks to read the duration of steps from").WithHint("measure longer, and with streaming")
@@ -304,21 +304,21 @@ func calibrate(d, from *deploy.Deployment, shown []*Recording, most int) (*fitte
 	slow := gaps.slowPhases()
 	if slow.cv == 0 {
 		f := newFitter(d, from, gaps, shown, &slow)
-		f.choose(f.d, f.usual)
+		f.chooseStart(f.d, f.usual)
 		f.polish(most)
 		return f, gaps, slow, nil
 	}
 	calm := newFitter(d, from, gaps, shown, &slowness{})
-	calm.choose(calm.d, calm.usual)
+	calm.chooseStart(calm.d, calm.usual)
 	calm.polish(min(most, calmSlopes))
-	gaps.calm = calm.gaps()
+	gaps.calm = calm.replayGaps()
 	if slow = gaps.slowPhases(); slow.cv == 0 {
 		calm.polish(most)
 		return calm, gaps, slow, nil
 	}
 	slow.goThrough(shown)
 	f := newFitter(d, from, gaps, shown, &slow)
-	f.choose(f.d, f.usual, calm.d)
+	f.chooseStart(f.d, f.usual, calm.d)
 	f.polish(most)
 	return f, gaps, slow, nil
 }
@@ -331,7 +331,7 @@ func newFitter(d, from *deploy.Deployment, gaps *regression, shown []*Recording,
 	f.d = f.usual
 	f.d.Settings.SlowCV = 0
 	if from == nil {
-		gaps.sum(slow.courses)
+		gaps.addEquations(slow.courses)
 		gaps.setFromGaps(&f.d, shown, slow)
 	}
 	for i := range f.parameters {
@@ -356,8 +356,8 @@ func newFitter(d, from *deploy.Deployment, gaps *regression, shown []*Recording,
 	return f
 }
 
-// gaps are those of a replay of each run, as the regression takes them.
-func (f *fitter) gaps() [][]gap {
+// replayGaps are those of a replay of each run, as the regression takes them.
+func (f *fitter) replayGaps() [][]gap {
 	var g regression
 	for _, c := range f.runs {
 		g.addGaps(c.run.servedBy(&f.d, 1))
@@ -365,20 +365,20 @@ func (f *fitter) gaps() [][]gap {
 	return g.gaps
 }
 
-// choose begins with the one of several deployments that is nearest to the runs.
-func (f *fitter) choose(from ...deploy.Deployment) {
+// chooseStart begins with the one of several deployments that is nearest to the runs.
+func (f *fitter) chooseStart(from ...deploy.Deployment) {
 	var trials []trial
 	for _, d := range from {
 		d.Settings.SlowCV = 0
 		trials = append(trials, trial{d, 1})
 	}
-	best, all := math.Inf(1), f.residuals(trials)
+	best, all := math.Inf(1), f.trialResiduals(trials)
 	f.scale = math.Inf(1)
 	for _, r := range all {
 		f.scale = min(f.scale, scaleOf(r))
 	}
 	for i, r := range all {
-		if l := f.loss(&trials[i].d, r); l < best {
+		if l := f.totalLoss(&trials[i].d, r); l < best {
 			best, f.d = l, trials[i].d
 		}
 	}
@@ -464,15 +464,15 @@ func shownOf(runs []*Recording) []*Recording {
 // LoadRange returns the range of loads of the recording.
 func (r *Recording) LoadRange() deploy.Range {
 	g := emptyRange
-	widen(&g, r)
+	widenRange(&g, r)
 	return g
 }
 
 // emptyRange is the range that every run widens.
 var emptyRange = deploy.Range{Input: [2]int{math.MaxInt, 0}, Output: [2]int{math.MaxInt, 0}, Running: [2]float64{math.MaxFloat64, 0}}
 
-// widen takes a run into the range.
-func widen(g *deploy.Range, r *Recording) {
+// widenRange takes a run into the range.
+func widenRange(g *deploy.Range, r *Recording) {
 	busy, last := 0.0, 0.0
 	for _, q := range r.Requests {
 		g.Input = [2]int{min(g.Input[0], q.Input), max(g.Input[1], q.Input)}
@@ -489,10 +489,10 @@ func widen(g *deploy.Range, r *Recording) {
 // where there are no slow phases. With slow phases, one may fall where a run is looked at.
 const futures, calmFutures = 16, 4
 
-// residual returns the distance of the deployment from the requests that the fit did not see.
-func (r *Recording) residual(d *deploy.Deployment, shown *Recording) Residual {
+// residualOf returns the distance of the deployment from the requests that the fit did not see.
+func (r *Recording) residualOf(d *deploy.Deployment, shown *Recording) Residual {
 	held := func(i int) bool { return r.Requests[i].Arrival >= shown.until }
-	obs := r.series(r.timings(), held)
+	obs := r.joinTimings(r.timings(), held)
 	x := Residual{Run: r.Dir, Held: len(obs.TTFT), Recorded: obs.Metrics()}
 	x.Fitted = len(shown.RecordedSeries().TTFT)
 	x.ErrorPct = PercentErrors(r.expectedMetrics(d, held), x.Recorded)
@@ -507,7 +507,7 @@ func (r *Recording) expectedMetrics(d *deploy.Deployment, wanted func(i int) boo
 	}
 	list := make([]Metrics, n)
 	for seed := range list {
-		list[seed] = r.series(r.serve(d, uint64(seed), nil), wanted).Metrics()
+		list[seed] = r.joinTimings(r.serve(d, uint64(seed), nil), wanted).Metrics()
 	}
 	return meanMetrics(list)
 }
@@ -549,8 +549,8 @@ type trial struct {
 	seed uint64
 }
 
-// residuals are those of all runs, for each trial.
-func (f *fitter) residuals(trials []trial) [][]float64 {
+// trialResiduals are those of all runs, for each trial.
+func (f *fitter) trialResiduals(trials []trial) [][]float64 {
 	parts := make([][][]float64, len(trials))
 	runs := len(f.runs)
 	for t := range parts {
@@ -558,7 +558,7 @@ func (f *fitter) residuals(trials []trial) [][]float64 {
 	}
 	InParallel(len(trials)*runs, func(k int) {
 		t, c := k/runs, f.runs[k%runs]
-		parts[t][k%runs] = c.residuals(c.momentsOf(c.replayRun(&trials[t].d, trials[t].seed)))
+		parts[t][k%runs] = c.momentResiduals(c.momentsOf(c.replayRun(&trials[t].d, trials[t].seed)))
 	})
 	out := make([][]float64, len(trials))
 	for t := range out {
@@ -574,9 +574,9 @@ func (f *fitter) residuals(trials []trial) [][]float64 {
 // the twin can have right.
 const knee = 3.0
 
-// loss is the sum of Cauchy's function of the residuals, and of how far the
+// totalLoss is the sum of Cauchy's function of the residuals, and of how far the
 // parameters are from what is known without a run.
-func (f *fitter) loss(d *deploy.Deployment, residuals []float64) float64 {
+func (f *fitter) totalLoss(d *deploy.Deployment, residuals []float64) float64 {
 	sum := 0.0
 	for _, r := range residuals {
 		r /= f.scale
@@ -627,8 +627,8 @@ func scaleOf(residuals []float64) float64 {
 	return max(1, normal*sizes[len(sizes)/2])
 }
 
-// weights returns the weight of each residual by Cauchy's function.
-func (f *fitter) weights(residuals []float64) []float64 {
+// residualWeights returns the weight of each residual by Cauchy's function.
+func (f *fitter) residualWeights(residuals []float64) []float64 {
 	w := make([]float64, len(residuals))
 	for i, r := range residuals {
 		r /= f.scale
@@ -645,10 +645,10 @@ const mostSlopes = 12
 // logarithms of all parameters at once. To work slopes out takes most of the time:
 // they are kept for as long as steps by them lead on.
 func (f *fitter) polish(most int) {
-	f.base = f.residuals([]trial{{f.d, 1}})[0]
+	f.base = f.trialResiduals([]trial{{f.d, 1}})[0]
 	for range most {
 		f.scale = scaleOf(f.base)
-		best := f.loss(&f.d, f.base)
+		best := f.totalLoss(&f.d, f.base)
 		f.addSlopes()
 		// How far the slopes before held says little of how far these do: with the short
 		// steps that they ended in, a fit far from its best would pass for one at it.
@@ -685,7 +685,7 @@ func (f *fitter) addSlopes() {
 	if seed > 1 {
 		trials = append(trials, trial{f.d, seed})
 	}
-	at := f.residuals(trials)
+	at := f.trialResiduals(trials)
 	if seed > 1 {
 		base = at[len(at)-1]
 	}
@@ -718,19 +718,19 @@ func (f *fitter) meanSlopes() [][]float64 {
 // step goes where residuals and their slopes say that the loss is less, as far as
 // it is. It gives the loss and the damping to go on with.
 func (f *fitter) step(jac [][]float64, best, damping float64) (float64, float64) {
-	w := f.weights(f.base)
-	m := product(jac, jac, w)
-	down := product(jac, [][]float64{f.base}, w)
+	w := f.residualWeights(f.base)
+	m := weightedProduct(jac, jac, w)
+	down := weightedProduct(jac, [][]float64{f.base}, w)
 	from := f.d
 	for range 2 { // the second time with shorter steps
 		var next []trial
 		for range 3 { // at once
-			a := square(len(m))
+			a := zeroMatrix(len(m))
 			for i := range m {
 				copy(a[i], m[i])
 				a[i][i] += damping*m[i][i] + f.parameters[i].precision()
 			}
-			inv := inverse(a)
+			inv := invertMatrix(a)
 			c := from
 			for i := range f.parameters {
 				move := 0.0
@@ -744,8 +744,8 @@ func (f *fitter) step(jac [][]float64, best, damping float64) (float64, float64)
 			damping *= 6
 		}
 		chosen := -1
-		for k, r := range f.residuals(next) {
-			if l := f.loss(&next[k].d, r); l < best {
+		for k, r := range f.trialResiduals(next) {
+			if l := f.totalLoss(&next[k].d, r); l < best {
 				best, f.d, f.base, chosen = l, next[k].d, r, k
 			}
 		}

@@ -42,7 +42,7 @@ func simulated(t *testing.T, d *deploy.Deployment, rate float64, n int, seed uin
 // that were held back, and fits that leave a load out, which take most of the time.
 func calibrated(t *testing.T, start *deploy.Deployment, runs ...*Recording) (*fitter, slowness) {
 	t.Helper()
-	f, _, slow, err := calibrate(start, nil, shownOf(runs), mostSlopes)
+	f, _, slow, err := fitParameters(start, nil, shownOf(runs), mostSlopes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestFitBeginsFromBelow(t *testing.T) {
 	}
 	f, _ := calibrated(t, start, simulated(t, truth, 0.5, 80, 1), simulated(t, truth, 3, 160, 2))
 	found := map[string]Fitted{}
-	known, _ := f.uncertainty()
+	known, _ := f.parameterUncertainty()
 	for _, x := range known {
 		found[x.Name] = x
 	}
@@ -277,7 +277,7 @@ func TestSlowPhasesIntervals(t *testing.T) {
 			if !ok {
 				t.Fatal("too few")
 			}
-			s := v.slowness()
+			s := v.estimateSlowness()
 			if math.Abs(math.Log(s.cv/cv)) < 1.96*s.cvSE {
 				inCV++
 			}
@@ -365,7 +365,7 @@ func TestCourseWithoutJitter(t *testing.T) {
 		}
 		list = append(list, stepResidual{at: at, log: 0.2 * math.Sin(at)})
 	}
-	c := s.draw(list)
+	c := s.drawCourse(list)
 	for _, f := range c.factors {
 		if !(f > 0) || math.IsInf(f, 1) {
 			t.Fatalf("a factor of %v", f)

@@ -63,7 +63,7 @@ func TestFitWithoutALoad(t *testing.T) {
 		runs = append(runs, l.LoadFor(2.5, 0.5).Serve(truth.Engine(uint64(i)+50), uint64(i)))
 	}
 	shown := shownOf(runs)
-	f, _, _, err := calibrate(start, nil, shown, mostSlopes)
+	f, _, _, err := fitParameters(start, nil, shown, mostSlopes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 
 // The little of matrices that a fit needs: rows of equal length, a dozen of them.
 
-// product is A·diag(w)·Bᵀ.
-func product(a, b [][]float64, w []float64) [][]float64 {
+// weightedProduct is A·diag(w)·Bᵀ.
+func weightedProduct(a, b [][]float64, w []float64) [][]float64 {
 	m := make([][]float64, len(a))
 	for i := range m {
 		m[i] = make([]float64, len(b))
@@ -21,8 +21,8 @@ func product(a, b [][]float64, w []float64) [][]float64 {
 	return m
 }
 
-// square is a matrix of zeros.
-func square(n int) [][]float64 {
+// zeroMatrix is a matrix of zeros.
+func zeroMatrix(n int) [][]float64 {
 	m := make([][]float64, n)
 	for i := range m {
 		m[i] = make([]float64, n)
@@ -31,7 +31,7 @@ func square(n int) [][]float64 {
 }
 
 func multiplyMatrices(a, b [][]float64) [][]float64 {
-	m := square(len(a))
+	m := zeroMatrix(len(a))
 	for i := range m {
 		for j := range m {
 			for k := range b {
@@ -89,7 +89,7 @@ func eigen(m [][]float64) (values []float64, v [][]float64) {
 // eigenvalue.
 func nearestPositive(m [][]float64) [][]float64 {
 	values, v := eigen(m)
-	out := square(len(m))
+	out := zeroMatrix(len(m))
 	for i := range out {
 		for j := range out {
 			for k, x := range values {
@@ -100,8 +100,8 @@ func nearestPositive(m [][]float64) [][]float64 {
 	return out
 }
 
-// inverse of a symmetric positive definite matrix, by Gauss and Jordan.
-func inverse(m [][]float64) [][]float64 {
+// invertMatrix of a symmetric positive definite matrix, by Gauss and Jordan.
+func invertMatrix(m [][]float64) [][]float64 {
 	n := len(m)
 	inv := make([][]float64, n)
 	for i := range inv {

@@ -72,9 +72,9 @@ func newComparison(r *Recording, d *deploy.Deployment) *comparison {
 			s.timings[i].stall = -1
 		}
 	}
-	c.group()
-	gaps := c.gaps(s)
-	c.edges(gaps)
+	c.groupByPrompt()
+	gaps := c.observedGaps(s)
+	c.setGapEdges(gaps)
 	c.moments = c.momentsOf(s)
 	for i, se := range c.ratioErrors(c.replayRun(d, 1)) {
 		c.moments[len(c.moments)-len(c.groups)+i].se = se
@@ -106,8 +106,8 @@ func (c *comparison) replayRun(d *deploy.Deployment, seed uint64) *served {
 	return s
 }
 
-// group sorts requests by the length of what is computed of their prompts.
-func (c *comparison) group() {
+// groupByPrompt sorts requests by the length of what is computed of their prompts.
+func (c *comparison) groupByPrompt() {
 	var by [3][]int
 	var lengths []int
 	computed := func(q *Recorded) int { return max(q.Input-q.cached, 1) }
@@ -171,8 +171,8 @@ type seenGap struct {
 	waits              bool // a request for its first token, whose prompt may have been computed
 }
 
-// gaps are those of the requests that are looked at.
-func (c *comparison) gaps(s *served) []seenGap {
+// observedGaps are those of the requests that are looked at.
+func (c *comparison) observedGaps(s *served) []seenGap {
 	var came, firsts, lasts []float64
 	var prompts []event
 	for i, t := range s.timings {
@@ -216,8 +216,8 @@ func (c *comparison) gaps(s *served) []seenGap {
 	return list
 }
 
-// edges divides what goes on during gaps into three parts of equal size.
-func (c *comparison) edges(gaps []seenGap) {
+// setGapEdges divides what goes on during gaps into three parts of equal size.
+func (c *comparison) setGapEdges(gaps []seenGap) {
 	var rows, prompts []float64
 	for _, g := range gaps {
 		switch {
@@ -244,8 +244,8 @@ const (
 	gapKinds = 7
 )
 
-// kind is that of a gap.
-func (c *comparison) kind(g *seenGap) int {
+// gapKind is that of a gap.
+func (c *comparison) gapKind(g *seenGap) int {
 	third := func(v float64, edges [2]float64) int {
 		switch {
 		case v > edges[1]:
@@ -267,15 +267,15 @@ func (c *comparison) kind(g *seenGap) int {
 // momentsOf works the moments out; where there are too few for one it is NaN. The
 // last are of the ratios of single requests to those of the run.
 func (c *comparison) momentsOf(s *served) []moment {
-	series := c.run.series(s.timings, everyRequest)
+	series := c.run.joinTimings(s.timings, everyRequest)
 	var list []moment
 	list = append(list, distribution(series.TTFT, 1)...)
 	list = append(list, distribution(series.TPOT, float64(c.alike))...)
 	shared := float64(c.alike) / float64(c.stride) // how many of those that are looked at share steps, in pairs
 	list = append(list, distribution(series.Stall, shared)...)
 	var kinds [gapKinds][]float64
-	for _, g := range c.gaps(s) {
-		k := c.kind(&g)
+	for _, g := range c.observedGaps(s) {
+		k := c.gapKind(&g)
 		kinds[k] = append(kinds[k], g.took)
 	}
 	for _, v := range kinds {
@@ -318,12 +318,12 @@ func (c *comparison) ratioErrors(s *served) []float64 {
 	return out
 }
 
-// residuals returns the distance of a replay from the run, each moment in its standard errors, of
+// momentResiduals returns the distance of a replay from the run, each moment in its standard errors, of
 // run and replay together. A moment that the replay lacks counts as far off. What the run's pace
 // moves all times by together counts as an error of each. All moments share that error. To weigh it
 // as a shared one would leave the level to chance and the fit to what the twin lacks in shape (R.
 // W. Peelle's puzzle, Oak Ridge 1987).
-func (c *comparison) residuals(got []moment) []float64 {
+func (c *comparison) momentResiduals(got []moment) []float64 {
 	out := make([]float64, 0, len(got))
 	for i, m := range c.moments {
 		if math.IsNaN(m.log) {
@@ -331,15 +331,15 @@ func (c *comparison) residuals(got []moment) []float64 {
 		}
 		r := float64(knee)
 		if !math.IsNaN(got[i].log) {
-			r = (got[i].log - m.log) / c.error(m)
+			r = (got[i].log - m.log) / c.standardError(m)
 		}
 		out = append(out, r)
 	}
 	return out
 }
 
-// error is the standard error of how far a replay is from a moment of the run.
-func (c *comparison) error(m moment) float64 {
+// standardError is the standard error of how far a replay is from a moment of the run.
+func (c *comparison) standardError(m moment) float64 {
 	return math.Hypot(math.Sqrt2*m.se, math.Hypot(grain, c.pace))
 }
 
@@ -351,7 +351,7 @@ func (c *comparison) levelSlopes() (ttft, tpot []float64) {
 		if math.IsNaN(m.log) {
 			continue
 		}
-		level := 1 / c.error(m)
+		level := 1 / c.standardError(m)
 		switch {
 		case i == 3*of+gapKinds: // a width, which no level moves
 			ttft, tpot = append(ttft, 0), append(tpot, 0)

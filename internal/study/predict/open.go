@@ -17,10 +17,10 @@ import (
 // mostDirections is the number of directions that are kept. Further ones hardly add to the spread.
 const mostDirections = 6
 
-// directions are the ways in which the parameters may be off together, the most open
+// uncertainDirections are the ways in which the parameters may be off together, the most open
 // first: principal axes of the covariance of their logarithms, one standard deviation
 // long, as factors by name.
-func (f *fitter) directions(cov [][]float64) (list []map[string]float64) {
+func (f *fitter) uncertainDirections(cov [][]float64) (list []map[string]float64) {
 	values, vectors := eigen(cov)
 	order := make([]int, len(values))
 	for i := range order {

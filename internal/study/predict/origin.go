@@ -33,9 +33,9 @@ func CheckDistinct(dirs []string) error {
 	return nil
 }
 
-// origin tells runs apart, wherever their directories are: when one was started,
+// runOrigin tells runs apart, wherever their directories are: when one was started,
 // with what seed, on what.
-func origin(run *result.Run) string {
+func runOrigin(run *result.Run) string {
 	return fmt.Sprintf("%s seed %d %s", run.Started, run.Seed, run.Target.Model)
 }
 

@@ -22,7 +22,7 @@ func paceOf(runs []*Recording) float64 {
 		if r.run == nil { // a recording is of a load of its own
 			continue
 		}
-		if m := r.speed(); !math.IsNaN(m.log) {
+		if m := r.meanSpeed(); !math.IsNaN(m.log) {
 			of[r.loadKey()] = append(of[r.loadKey()], m)
 		}
 	}
@@ -45,8 +45,8 @@ func paceOf(runs []*Recording) float64 {
 	return math.Sqrt(max(sum-chance, 0) / free)
 }
 
-// speed is the logarithm of the run's mean TPOT or E2E.
-func (r *Recording) speed() moment {
+// meanSpeed is the logarithm of the run's mean TPOT or E2E.
+func (r *Recording) meanSpeed() moment {
 	s := r.RecordedSeries()
 	v := s.TPOT
 	if len(v) < leastGroup {

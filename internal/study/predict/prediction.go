@@ -146,9 +146,9 @@ func (r *Recording) Compare(d *deploy.Deployment) *Replayed {
 	return x
 }
 
-// device finds the accelerator of a recording: by what the driver called it,
+// findAccelerator finds the accelerator of a recording: by what the driver called it,
 // or by the beginning of the directory's name.
-func (r *Recording) device() (catalogue.Accelerator, bool) {
+func (r *Recording) findAccelerator() (catalogue.Accelerator, bool) {
 	if a, err := catalogue.FindDevice(r.Meta.Hardware.Device); err == nil {
 		return a, true
 	}

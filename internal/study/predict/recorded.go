@@ -42,7 +42,7 @@ func isAboveOne(v json.RawMessage) bool {
 // not have taken.
 func (r *Recording) Deployment(spec string) (*deploy.Deployment, error) {
 	if spec == "" {
-		a, ok := r.device()
+		a, ok := r.findAccelerator()
 		if !ok || r.Meta.Model == "" {
 			return nil, say.Errorf("the recording does not say what model ran on what accelerator").WithHint("name both: pitot predict MODEL@GPU --replay " + r.Dir)
 		}
@@ -157,7 +157,7 @@ func (r *Recording) configure(d *deploy.Deployment) error {
 // sameHardware says whether the deployment has the recorded accelerators. How
 // many are recorded is taken unless the spec says so itself.
 func (r *Recording) sameHardware(d *deploy.Deployment, tp json.RawMessage) (bool, error) {
-	a, known := r.device()
+	a, known := r.findAccelerator()
 	same := !known || a.Name == d.Accelerator.Name
 	s, ok := commandLineValue(tp)
 	if !ok {

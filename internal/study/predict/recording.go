@@ -139,7 +139,7 @@ func readRequests(in io.Reader) ([]Recorded, error) {
 		if err := r.check(); err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
-		r.measured, r.line, r.seen = true, n, r.timing(gatherer)
+		r.measured, r.line, r.seen = true, n, r.measureTiming(gatherer)
 		if list = append(list, r); len(list) > maxRecorded {
 			return nil, fmt.Errorf("more than %s requests", say.Count(maxRecorded))
 		}
@@ -156,9 +156,9 @@ func readRequests(in io.Reader) ([]Recorded, error) {
 
 func byArrival(a, b Recorded) int { return cmp.Compare(a.Arrival, b.Arrival) }
 
-// timing measures a request of which only the lengths and these times are known,
+// measureTiming measures a request of which only the lengths and these times are known,
 // as any other: by its row.
-func (r *Recorded) timing(g *measure.Gatherer) timing {
+func (r *Recorded) measureTiming(g *measure.Gatherer) timing {
 	row := record.BlankRow()
 	stampOf := func(since float64) int64 { return int64(math.Round((r.Arrival + since) * 1e9)) }
 	row.Stream, row.Due, row.Sent = true, stampOf(0), stampOf(0)

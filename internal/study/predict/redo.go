@@ -88,7 +88,7 @@ func RedoRun(ctx context.Context, spec, dir string) (*RunAgainstTwin, error) {
 			lightest = i
 		}
 	}
-	b.explain(&measured.Points[lightest], &again[lightest], slices.Contains(d.FittedOn, origin(measured)))
+	b.explainRatios(&measured.Points[lightest], &again[lightest], slices.Contains(d.FittedOn, runOrigin(measured)))
 	return b, nil
 }
 
@@ -142,14 +142,14 @@ func chanceText(s *twin.Settings, seconds float64) string {
 // addPoint puts the figures of two points side by side; load names them,
 // "" for a run of one load.
 func (b *RunAgainstTwin) addPoint(load string, m, p *result.Point) {
-	for _, l := range lines(m, p) {
+	for _, l := range comparisonLines(m, p) {
 		l.Load = load
 		b.Lines = append(b.Lines, l)
 	}
 }
 
-// lines are the figures of two points, side by side.
-func lines(m, p *result.Point) (list []Line) {
+// comparisonLines are the figures of two points, side by side.
+func comparisonLines(m, p *result.Point) (list []Line) {
 	pair := func(name, unit string, x, y *float64) {
 		l := Line{Name: name, Unit: unit, Measured: x, Predicted: y}
 		if x != nil && y != nil && *y > 0 {
@@ -175,11 +175,11 @@ func lines(m, p *result.Point) (list []Line) {
 // far is from where on a ratio is far from one.
 const far = 1.25
 
-// explain says what ratios far from one usually mean, at one load. own says that the twin was
+// explainRatios says what ratios far from one usually mean, at one load. own says that the twin was
 // fitted on this very run.
-func (b *RunAgainstTwin) explain(m, p *result.Point, own bool) {
+func (b *RunAgainstTwin) explainRatios(m, p *result.Point, own bool) {
 	ratio := map[string]float64{}
-	for _, l := range lines(m, p) {
+	for _, l := range comparisonLines(m, p) {
 		if l.Ratio != nil {
 			ratio[l.Name] = *l.Ratio
 		}

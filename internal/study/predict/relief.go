@@ -15,10 +15,10 @@ import (
 // speedup is the factor by which a relieved resource is faster: what it did takes a quarter less.
 const speedup = 4.0 / 3
 
-// Relieve gives the deployment with one cause relieved: a rate that is a third higher, a
+// RelieveCause gives the deployment with one cause relieved: a rate that is a third higher, a
 // limit twice as high, a cost of the host of nothing. ok is false of what the twin does
 // not model, or where there is nothing to relieve.
-func Relieve(d *deploy.Deployment, cause explain.Cause) (relieved *deploy.Deployment, ok bool) {
+func RelieveCause(d *deploy.Deployment, cause explain.Cause) (relieved *deploy.Deployment, ok bool) {
 	c := copyDeployment(d)
 	e, s := &c.Efficiency, &c.Settings
 	switch cause {
@@ -196,9 +196,9 @@ func knobsOf(d *deploy.Deployment) []knob {
 	return slices.Insert(slices.Clone(knobs), at, own...)
 }
 
-// Turn gives the deployment with a knob turned as a trial says, ok false where it has no
+// ApplyTrial gives the deployment with a knob turned as a trial says, ok false where it has no
 // such knob.
-func Turn(d *deploy.Deployment, t explain.Trial) (turned *deploy.Deployment, ok bool) {
+func ApplyTrial(d *deploy.Deployment, t explain.Trial) (turned *deploy.Deployment, ok bool) {
 	for _, k := range knobsOf(d) {
 		for _, to := range k.turns(d) {
 			if d.Knob(k.name) == t.Knob && d.Kind.KnobValue(k.name, to) == t.To {

@@ -16,12 +16,12 @@ func TestRelieve(t *testing.T) {
 	before := d.ServerFacts()
 	flops, overhead := d.Accelerator.TFLOPS["bf16"], d.Efficiency.PerStep
 	for _, cause := range modelled {
-		if _, ok := Relieve(d, cause); !ok {
+		if _, ok := RelieveCause(d, cause); !ok {
 			t.Errorf("%s is modelled, and cannot be relieved", cause)
 		}
 	}
 	for _, cause := range []explain.Cause{explain.Network, explain.Client, explain.Unknown} {
-		if _, ok := Relieve(d, cause); ok {
+		if _, ok := RelieveCause(d, cause); ok {
 			t.Errorf("%s is relieved, and the twin has none", cause)
 		}
 	}
@@ -33,7 +33,7 @@ func TestRelieve(t *testing.T) {
 	if d.Accelerator.TFLOPS["bf16"] != flops || d.Efficiency.PerStep != overhead {
 		t.Error("the deployment itself was relieved")
 	}
-	if _, ok := Relieve(deployment(t, "llama-3.1-8b@h100"), explain.Links); ok {
+	if _, ok := RelieveCause(deployment(t, "llama-3.1-8b@h100"), explain.Links); ok {
 		t.Error("one accelerator has no links")
 	}
 }
@@ -45,11 +45,11 @@ func TestSeatsAreNoLaunches(t *testing.T) {
 	d := deployment(t, "qwen2.5-0.5b@h100?max_num_seqs=32")
 	alone := Load{Users: 1, Input: [2]int{90, 90}, Output: [2]int{8, 8}, Requests: 5}
 	ttft := func(d *deploy.Deployment) float64 {
-		v, _ := explain.Measure(explain.Symptom{Metric: "ttft", Of: "mean"}, alone.Serve(d.Engine(1), 1).SeenRequests())
+		v, _ := explain.SymptomValue(explain.Symptom{Metric: "ttft", Of: "mean"}, alone.Serve(d.Engine(1), 1).SeenRequests())
 		return v
 	}
 	relieved := func(of explain.Cause) float64 {
-		r, ok := Relieve(d, of)
+		r, ok := RelieveCause(d, of)
 		if !ok {
 			t.Fatalf("%s cannot be relieved", of)
 		}
@@ -62,7 +62,7 @@ func TestSeatsAreNoLaunches(t *testing.T) {
 	if x := relieved(explain.Host); x > 0.8*is {
 		t.Errorf("TTFT of one user %.3f ms, without the host %.3f", is, x)
 	}
-	larger, ok := Turn(d, explain.Trial{Knob: "max_cudagraph_capture_size", To: "128"})
+	larger, ok := ApplyTrial(d, explain.Trial{Knob: "max_cudagraph_capture_size", To: "128"})
 	if !ok {
 		t.Fatal("the size of graphs is no knob")
 	}
@@ -82,7 +82,7 @@ func TestKnobsOfEngines(t *testing.T) {
 				}
 			}
 			for _, to := range own.To {
-				if turned, ok := Turn(d, explain.Trial{Knob: own.Name, To: to}); !ok || reflect.DeepEqual(turned.Own, d.Own) {
+				if turned, ok := ApplyTrial(d, explain.Trial{Knob: own.Name, To: to}); !ok || reflect.DeepEqual(turned.Own, d.Own) {
 					t.Errorf("%s: %s is not turned to %s", k.Name, own.Name, to)
 				}
 			}

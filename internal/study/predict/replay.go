@@ -16,7 +16,9 @@ import (
 // measured by the definitions of any other run.
 
 // Replay gives the metrics of the recorded requests on a deployment's twin.
-func (r *Recording) Replay(d *deploy.Deployment) Series { return r.series(r.replay(d), everyRequest) }
+func (r *Recording) Replay(d *deploy.Deployment) Series {
+	return r.joinTimings(r.replay(d), everyRequest)
+}
 
 // replay is [Recording.serve] with the usual chances.
 func (r *Recording) replay(d *deploy.Deployment) []timing { return r.serve(d, 1, nil) }

@@ -51,7 +51,7 @@ func ReadRun(dir string, index int32) (*Recording, error) {
 			}
 			if src != nil {
 				if asked, err := src.At(itemOf(row)); err == nil {
-					q.content = load.Content(&asked, q.Input)
+					q.content = load.PromptContent(&asked, q.Input)
 				}
 			}
 			r.Requests = append(r.Requests, q)

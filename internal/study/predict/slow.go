@@ -216,9 +216,9 @@ func (v *covariances) means(out int) []float64 {
 	return c
 }
 
-// fit finds variance and correlation time of phases, with one stretch left out (none
+// fitPhases finds variance and correlation time of phases, with one stretch left out (none
 // if it is negative).
-func (v *covariances) fit(out int) (variance, time float64) {
+func (v *covariances) fitPhases(out int) (variance, time float64) {
 	c := v.means(out)
 	for b, x := range v.calm {
 		c[b] -= x
@@ -262,11 +262,11 @@ func (c *course) factorAt(t float64) float64 {
 	return c.factors[min(max(k, 0), len(c.factors)-1)]
 }
 
-// draw draws a course that the slow phases of a run may have taken, given all
+// drawCourse draws a course that the slow phases of a run may have taken, given all
 // residuals; its mean over the run is 1. It filters forwards as Kalman does and
 // samples backwards (Carter and Kohn, Biometrika 81, 541, 1994). The
 // expectation would be too smooth: its tails are shorter than the run's.
-func (s *slowness) draw(list []stepResidual) course {
+func (s *slowness) drawCourse(list []stepResidual) course {
 	if len(list) == 0 {
 		return course{grain: 1, factors: []float64{1}}
 	}
@@ -380,8 +380,8 @@ func (g *regression) solveWithin() (c [columns]float64) {
 	return c
 }
 
-// residuals are those of the steps of each run, by the regression of all.
-func (g *regression) residuals() [][]stepResidual {
+// residualsByRun are those of the steps of each run, by the regression of all.
+func (g *regression) residualsByRun() [][]stepResidual {
 	c := g.solveWithin()
 	runs := make([][]stepResidual, len(g.gaps))
 	for i, gaps := range g.gaps {
@@ -395,11 +395,11 @@ func (g *regression) residuals() [][]stepResidual {
 // without them. What replays without phases leave over too is taken for none, where
 // there are any.
 func (g *regression) slowPhases() (s slowness) {
-	g.sum(nil)
-	runs := g.residuals()
+	g.addEquations(nil)
+	runs := g.residualsByRun()
 	var calm [][]stepResidual
 	if g.calm != nil {
-		calm = (&regression{gaps: g.calm}).residuals()
+		calm = (&regression{gaps: g.calm}).residualsByRun()
 	}
 	v, ok := autocovariances(runs, calm)
 	if !ok {
@@ -407,20 +407,20 @@ func (g *regression) slowPhases() (s slowness) {
 	}
 	// What does not last longer than the first lags is no phase: what the
 	// regression lacks of a step goes on in the next ones.
-	if s = v.slowness(); s.cv < least || s.time < 2*v.lag[0] {
+	if s = v.estimateSlowness(); s.cv < least || s.time < 2*v.lag[0] {
 		return slowness{seconds: s.seconds}
 	}
 	for _, list := range runs {
-		s.courses = append(s.courses, s.draw(list))
+		s.courses = append(s.courses, s.drawCourse(list))
 	}
-	g.sum(s.courses)
+	g.addEquations(s.courses)
 	return s
 }
 
-// slowness is the fit, and how sure it is: by the block jackknife (Künsch,
+// estimateSlowness is the fit, and how sure it is: by the block jackknife (Künsch,
 // Annals of Statistics 17, 1217, 1989).
-func (v *covariances) slowness() slowness {
-	variance, time := v.fit(-1)
+func (v *covariances) estimateSlowness() slowness {
+	variance, time := v.fitPhases(-1)
 	s := slowness{cv: math.Sqrt(variance), time: time, seconds: v.seconds}
 	rest := v.variance - variance
 	if v.calm != nil {
@@ -432,7 +432,7 @@ func (v *covariances) slowness() slowness {
 	n := float64(len(v.products))
 	var logs [2][]float64
 	for out := range v.products {
-		a, b := v.fit(out)
+		a, b := v.fitPhases(out)
 		logs[0], logs[1] = append(logs[0], math.Log(max(a, 1e-12))/2), append(logs[1], math.Log(b))
 	}
 	se := func(l []float64) float64 {

@@ -129,9 +129,9 @@ func (g *regression) addGaps(r *Recording) {
 	g.gaps = append(g.gaps, gaps)
 }
 
-// sum adds up the normal equations. courses are the slow phases of each run as
+// addEquations adds up the normal equations. courses are the slow phases of each run as
 // far as they are known: what a gap would have been without is regressed.
-func (g *regression) sum(courses []course) {
+func (g *regression) addEquations(courses []course) {
 	g.m, g.v = [columns][columns]float64{}, [columns]float64{}
 	for i, gaps := range g.gaps {
 		for _, p := range gaps {
@@ -172,7 +172,7 @@ func (g *regression) solve() (c [columns]float64) {
 				m[i][i] *= 1 + 1e-3
 			}
 		}
-		inv := inverse(m)
+		inv := invertMatrix(m)
 		c = [columns]float64{}
 		worst, at := 0.0, -1
 		for i, a := range keep {

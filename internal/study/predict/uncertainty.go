@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// uncertainty works out how well the runs determine each parameter. Three
+// parameterUncertainty works out how well the runs determine each parameter. Three
 // things make it miss: the chances of the run and of the replay it is compared
 // with, how far the twin is from the runs at its best, and how far the catalogue
 // is from the server where the runs say little. With J the change of the residuals
@@ -15,7 +15,7 @@ import (
 // with other seeds. J is a difference of replays and has chance in it too, which
 // would make each JᵀWJ too large: it is taken from pairs of seeds. cov is the
 // covariance of their logarithms.
-func (f *fitter) uncertainty() (list []Fitted, cov [][]float64) {
+func (f *fitter) parameterUncertainty() (list []Fitted, cov [][]float64) {
 	const seeds, h = 2, 0.3
 	const chances, t = 10, 2.26 // Student's t of 9 degrees of freedom at 95 %
 	k := len(f.parameters)
@@ -40,7 +40,7 @@ func (f *fitter) uncertainty() (list []Fitted, cov [][]float64) {
 	for s := range uint64(chances) {
 		trials = append(trials, trial{f.d, 100 + s})
 	}
-	at := f.residuals(trials)
+	at := f.trialResiduals(trials)
 	again := at[seeds*2*len(small):]
 	n := len(again[0])
 	mean, variance := make([]float64, n), make([]float64, n)
@@ -53,9 +53,9 @@ func (f *fitter) uncertainty() (list []Fitted, cov [][]float64) {
 		mean[l], sd = meanSD(v)
 		variance[l] = sd * sd
 	}
-	w := f.weights(mean)
+	w := f.residualWeights(mean)
 	// info is JᵀWJ; scatter is JᵀW·Σ·WJ, Σ being the covariance of residuals.
-	info, scatter := square(k), square(k)
+	info, scatter := zeroMatrix(k), zeroMatrix(k)
 	var jacs, pulls [seeds][][]float64
 	for s := range jacs {
 		jacs[s] = slices.Clone(f.slopes[s])
@@ -66,7 +66,7 @@ func (f *fitter) uncertainty() (list []Fitted, cov [][]float64) {
 				jacs[s][i][l] = (there[l] - here[l]) / h
 			}
 		}
-		pulls[s] = product(jacs[s], deviations(again, mean), w)
+		pulls[s] = weightedProduct(jacs[s], deviations(again, mean), w)
 	}
 	ones := slices.Repeat([]float64{1.0 / (chances - 1)}, chances)
 	for a := range jacs {
@@ -74,7 +74,7 @@ func (f *fitter) uncertainty() (list []Fitted, cov [][]float64) {
 			if a == b {
 				continue
 			}
-			x, y := product(jacs[a], jacs[b], w), product(pulls[a], pulls[b], ones)
+			x, y := weightedProduct(jacs[a], jacs[b], w), weightedProduct(pulls[a], pulls[b], ones)
 			for i := range info {
 				for j := range info { // both ways round: symmetric
 					info[i][j] += (x[i][j] + x[j][i]) / (2 * seeds * (seeds - 1))
@@ -84,12 +84,12 @@ func (f *fitter) uncertainty() (list []Fitted, cov [][]float64) {
 		}
 	}
 	info = nearestPositive(info)
-	inv := square(k)
+	inv := zeroMatrix(k)
 	for i := range info {
 		copy(inv[i], info[i])
 		inv[i][i] += f.parameters[i].precision()
 	}
-	inv = inverse(inv)
+	inv = invertMatrix(inv)
 	spread := multiplyMatrices(inv, multiplyMatrices(info, inv)) // of residuals that vary by one, each for itself
 	// By how much they vary, together and in the directions that the runs
 	// determine.
@@ -101,7 +101,7 @@ func (f *fitter) uncertainty() (list []Fitted, cov [][]float64) {
 		misfit += w[l] * (mean[l]*mean[l]*float64(n)/float64(max(n-k, 1)) - 2*variance[l]) / float64(n)
 	}
 	misfit = max(misfit, 0)
-	cov = square(k)
+	cov = zeroMatrix(k)
 	for i := range cov {
 		for j := range cov {
 			cov[i][j] = (2*chance + misfit) * spread[i][j] // chance is of the replay and of the run

@@ -95,7 +95,7 @@ func (r *Recording) WhatIf(d *deploy.Deployment, facts explain.Facts, effort Eff
 	})
 	w.members = append(w.members, near...)
 	w.keepNearest(effort.kept)
-	InParallel(len(w.members), func(i int) { w.members[i].relieve(r) })
+	InParallel(len(w.members), func(i int) { w.members[i].relieveCauses(r) })
 	return w
 }
 
@@ -131,7 +131,7 @@ func (w *WhatIf) newMember(d *deploy.Deployment, seen []feature) member {
 	for range 2 {
 		run := w.of.replayWatched(m.d)
 		m.base = run.Series
-		m.off = distance(seen, &run)
+		m.off = meanLogDistance(seen, &run)
 		is, known := explain.Statistic("p50", w.of.RecordedSeries().TPOT)
 		has, modelled := explain.Statistic("p50", m.base.TPOT)
 		if !known || !modelled || math.Abs(math.Log(is/has)) < 0.02 {
@@ -140,7 +140,7 @@ func (w *WhatIf) newMember(d *deploy.Deployment, seen []feature) member {
 		faster := copyDeployment(m.d)
 		faster.Efficiency.Scale *= min(max(is/has, 0.3), 4)
 		again := w.of.replayWatched(faster)
-		if off := distance(seen, &again); off < m.off {
+		if off := meanLogDistance(seen, &again); off < m.off {
 			m.d, m.base, m.off = faster, again.Series, off
 		} else {
 			break
@@ -149,14 +149,14 @@ func (w *WhatIf) newMember(d *deploy.Deployment, seen []feature) member {
 	return m
 }
 
-// relieve asks it.
-func (m *member) relieve(r *Recording) {
+// relieveCauses asks it.
+func (m *member) relieveCauses(r *Recording) {
 	if twice, ok := r.atTwiceLoad(); ok {
 		m.twice = twice.replayWithGaps(m.d)
 	}
 	m.relieved = map[explain.Cause]Series{}
 	for _, cause := range modelled {
-		if d, ok := Relieve(m.d, cause); ok {
+		if d, ok := RelieveCause(m.d, cause); ok {
 			m.relieved[cause] = r.replayWithGaps(d)
 		}
 	}
@@ -180,7 +180,7 @@ func (r *Recording) atTwiceLoad() (_ *Recording, ok bool) {
 
 // replayWithGaps replays the recording, gaps and all.
 func (r *Recording) replayWithGaps(d *deploy.Deployment) Series {
-	return r.series(r.serve(d, 1, func(int64, int64) bool { return true }), everyRequest)
+	return r.joinTimings(r.serve(d, 1, func(int64, int64) bool { return true }), everyRequest)
 }
 
 // watched is a replay whose engine was looked into as a server's metrics show it.
@@ -225,7 +225,7 @@ func (r *Recording) replayWatched(d *deploy.Deployment) (w watched) {
 		w.kv += t * i.KVCacheUsage
 	})
 	t := &traced{Model: e}
-	w.Series = r.series(r.serveOn(t, func(int64, int64) bool { return true }), everyRequest)
+	w.Series = r.joinTimings(r.serveOn(t, func(int64, int64) bool { return true }), everyRequest)
 	w.queue, w.prefill = t.queue/max(t.n, 1)/1e6, t.prefill/max(t.n, 1)/1e6
 	if busy := float64(end - begin); busy > 0 { // and idle, as samples by the clock
 		w.running, w.waiting, w.kv = w.running/busy, w.waiting/busy, w.kv/busy/float64(d.DataParallel)
@@ -291,8 +291,8 @@ func (r *Recording) features(facts explain.Facts) (list []feature) {
 	return list
 }
 
-// distance is the mean of |ln(twin ÷ measured)|.
-func distance(seen []feature, w *watched) float64 {
+// meanLogDistance is the mean of |ln(twin ÷ measured)|.
+func meanLogDistance(seen []feature, w *watched) float64 {
 	sum := 0.0
 	for i := range seen {
 		f := &seen[i]
@@ -344,8 +344,8 @@ func perturbDeployment(d *deploy.Deployment, seed uint64, much float64) *deploy.
 	return c
 }
 
-// values are those of a symptom's metric.
-func (s *Series) values(m metric.Name) []float64 {
+// metricValues are those of a symptom's metric.
+func (s *Series) metricValues(m metric.Name) []float64 {
 	switch m {
 	case metric.TTFT:
 		return s.TTFT
@@ -372,7 +372,7 @@ func supportedSymptom(s explain.Symptom, n int) explain.Symptom {
 func (w *WhatIf) Of(s explain.Symptom) *explain.Twin {
 	asked := s
 	if len(w.members) > 0 {
-		s = supportedSymptom(s, len(w.members[0].base.values(s.Metric)))
+		s = supportedSymptom(s, len(w.members[0].base.metricValues(s.Metric)))
 	}
 	t := &explain.Twin{Name: w.Name, Off: math.Inf(1), Reliefs: map[explain.Cause]explain.Relief{}, Trials: map[explain.Cause][]explain.Trial{}}
 	gains := map[explain.Cause][]float64{}
@@ -383,17 +383,17 @@ func (w *WhatIf) Of(s explain.Symptom) *explain.Twin {
 		m := &w.members[i]
 		scales = append(scales, m.d.Efficiency.Scale/w.stated.Efficiency.Scale)
 		t.Off = min(t.Off, m.off)
-		base, ok := explain.Statistic(s.Of, m.base.values(s.Metric))
+		base, ok := explain.Statistic(s.Of, m.base.metricValues(s.Metric))
 		if !ok || base <= 0 {
 			return nil
 		}
 		bases = append(bases, base)
-		if x, ok := explain.Statistic(s.Of, m.twice.values(s.Metric)); ok {
+		if x, ok := explain.Statistic(s.Of, m.twice.metricValues(s.Metric)); ok {
 			twice = append(twice, x/base)
 		}
 		most, of := 0.0, map[explain.Cause]float64{}
 		for cause, series := range m.relieved {
-			x, ok := explain.Statistic(s.Of, series.values(s.Metric))
+			x, ok := explain.Statistic(s.Of, series.metricValues(s.Metric))
 			if !ok {
 				continue
 			}
@@ -437,7 +437,7 @@ func bootstrapGains(w *WhatIf, s explain.Symptom) map[explain.Cause][]float64 {
 		return list
 	}
 	m := &w.members[0]
-	base := m.base.values(s.Metric)
+	base := m.base.metricValues(s.Metric)
 	n := len(base)
 	if n < parts {
 		return list
@@ -452,7 +452,7 @@ func bootstrapGains(w *WhatIf, s explain.Symptom) map[explain.Cause][]float64 {
 		}
 		was, _ := explain.Statistic(s.Of, take(base))
 		for cause, series := range m.relieved {
-			if v := series.values(s.Metric); len(v) == n && was > 0 {
+			if v := series.metricValues(s.Metric); len(v) == n && was > 0 {
 				is, _ := explain.Statistic(s.Of, take(v))
 				list[cause] = append(list[cause], 1-is/was)
 			}
@@ -469,14 +469,14 @@ func (w *WhatIf) bestTrials(s explain.Symptom, cause explain.Cause) []explain.Tr
 		least := 1.0
 		for k := range w.members[:min(asked, len(w.members))] {
 			m := &w.members[k]
-			d, ok := Turn(m.d, list[i])
-			base, known := explain.Statistic(s.Of, m.base.values(s.Metric))
+			d, ok := ApplyTrial(m.d, list[i])
+			base, known := explain.Statistic(s.Of, m.base.metricValues(s.Metric))
 			if !ok || !known {
 				least = 0
 				break
 			}
 			series := w.of.replayWithGaps(d)
-			x, _ := explain.Statistic(s.Of, series.values(s.Metric))
+			x, _ := explain.Statistic(s.Of, series.metricValues(s.Metric))
 			least = min(least, 1-x/base)
 		}
 		list[i].Gain = least

@@ -22,12 +22,12 @@ func deployment(t *testing.T, spec string) *deploy.Deployment {
 // A knob turned by what was proposed changes the setting; another is none.
 func TestTurn(t *testing.T) {
 	d := deployment(t, "llama-3.1-8b@h100?max_num_seqs=8")
-	c, ok := Turn(d, explain.Trial{Knob: "max_num_seqs", To: "16"})
+	c, ok := ApplyTrial(d, explain.Trial{Knob: "max_num_seqs", To: "16"})
 	if !ok || c.Settings.MaxNumSeqs != 16 || d.Settings.MaxNumSeqs != 8 {
 		t.Errorf("%v", ok)
 	}
 	for _, x := range []explain.Trial{{Knob: "max_num_seqs", To: "17"}, {Knob: "colour", To: "red"}} {
-		if _, ok := Turn(d, x); ok {
+		if _, ok := ApplyTrial(d, x); ok {
 			t.Errorf("%+v is turned", x)
 		}
 	}
@@ -40,7 +40,7 @@ func TestTurnsOfSGLang(t *testing.T) {
 	for _, cause := range modelled {
 		for _, trial := range helpfulTrials(d, cause) {
 			seen[trial.Knob+" "+trial.To] = true
-			c, ok := Turn(d, trial)
+			c, ok := ApplyTrial(d, trial)
 			if !ok {
 				t.Errorf("%+v turns nothing", trial)
 				continue
@@ -78,19 +78,19 @@ func TestWhatIf(t *testing.T) {
 		s := explain.Symptom{Metric: c.of, Of: "p90"}
 		r := c.load.Serve(deployment(t, c.spec).Engine(3), 3)
 		seen := r.SeenRequests()
-		value, _ := explain.Measure(s, seen)
-		facts := explain.Observe(s, seen)
+		value, _ := explain.SymptomValue(s, seen)
+		facts := explain.ObserveFacts(s, seen)
 		d := explain.Diagnose(&explain.Case{Symptom: s, Value: value, Facts: facts, Twin: r.WhatIf(deployment(t, c.stated), facts, Thorough).Of(s)})
 		p := d.Primary
 		if p.Cause != c.want || p.Gain <= explain.Least || len(p.Evidence) == 0 {
 			t.Errorf("%s: %+v, want %s", c.spec, p, c.want)
 		}
 		if p.Try != nil && p.Try.Gain != 0 {
-			turned, ok := Turn(deployment(t, c.spec), *p.Try)
+			turned, ok := ApplyTrial(deployment(t, c.spec), *p.Try)
 			if !ok {
 				t.Fatalf("%+v cannot be turned", *p.Try)
 			}
-			better, _ := explain.Measure(s, c.load.Serve(turned.Engine(3), 3).SeenRequests())
+			better, _ := explain.SymptomValue(s, c.load.Serve(turned.Engine(3), 3).SeenRequests())
 			if better >= value {
 				t.Errorf("%s: %+v makes it %v ms, from %v", c.spec, *p.Try, better, value)
 			}
@@ -107,7 +107,7 @@ func TestSeen(t *testing.T) {
 		of metric.Name
 		v  []float64
 	}{{metric.TTFT, recorded.TTFT}, {metric.TPOT, recorded.TPOT}, {metric.Stall, recorded.Stall}, {metric.E2E, recorded.E2E}} {
-		is, ok := explain.Measure(explain.Symptom{Metric: x.of, Of: "mean"}, seen)
+		is, ok := explain.SymptomValue(explain.Symptom{Metric: x.of, Of: "mean"}, seen)
 		want, _ := explain.Statistic("mean", x.v)
 		if !ok || math.Abs(is/want-1) > 1e-9 {
 			t.Errorf("mean %s %v, recorded %v", x.of, is, want)
@@ -137,8 +137,8 @@ func TestNothingLimitsALightLoad(t *testing.T) {
 			load := Load{Rate: c.rate, Input: [2]int{1024, 1024}, Output: [2]int{128, 128}, Requests: 80}
 			r := load.Serve(d.Engine(seed), seed)
 			seen := r.SeenRequests()
-			value, _ := explain.Measure(c.of, seen)
-			facts := explain.Observe(c.of, seen)
+			value, _ := explain.SymptomValue(c.of, seen)
+			facts := explain.ObserveFacts(c.of, seen)
 			facts.Set(explain.Running, c.rate, "", explain.FromServer)
 			got := explain.Diagnose(&explain.Case{Symptom: c.of, Value: value, Facts: facts, Twin: r.WhatIf(d, explain.Facts{}, AsStated).Of(c.of)})
 			if got.AtTwice <= 0 || got.IsLightLoad() == c.limited {

@@ -13,7 +13,7 @@ func (f fields) isAIPerf() bool {
 	return f.hasKeys("aiperf_version") || f.object("request_throughput").hasKeys("unit") || f.object("request_latency").hasKeys("unit")
 }
 
-func (f fields) aiperf() (*Result, error) {
+func (f fields) readAIPerf() (*Result, error) {
 	if !f.hasKeys("request_throughput") && !f.hasKeys("request_latency") && !f.hasKeys("request_count") && !f.hasKeys("error_request_count") {
 		return nil, errUnknown("an export of AIPerf without the requests' metrics: they are in profile_export_aiperf.json")
 	}

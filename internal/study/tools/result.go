@@ -161,7 +161,7 @@ func Parse(data []byte) (*Result, error) {
 	}
 	var r *Result
 	for i, o := range objects {
-		one, err := o.result()
+		one, err := o.readResult()
 		if err != nil {
 			return nil, err
 		}
@@ -287,19 +287,19 @@ func (f fields) hasKeys(keys ...string) bool {
 	return true
 }
 
-// result finds the tool and reads its object.
-func (f fields) result() (*Result, error) {
+// readResult finds the tool and reads its object.
+func (f fields) readResult() (*Result, error) {
 	switch {
 	case f.hasKeys("schema") && strings.HasPrefix(f.textOf("schema"), "pitot."):
 		return nil, say.Errorf("it is a run of Pitot's own").WithHint("name its directory")
 	case f.isGuideLLM():
 		return f.guideLLM()
 	case f.isAIPerf():
-		return f.aiperf()
+		return f.readAIPerf()
 	case f.isSGLang():
-		return f.sglang()
+		return f.readSGLang()
 	case f.isVLLM():
-		return f.vllm()
+		return f.readVLLM()
 	}
 	return nil, say.Errorf("no result of a tool that is known").WithHint(hintKnown)
 }

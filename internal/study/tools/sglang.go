@@ -9,7 +9,7 @@ func (f fields) isSGLang() bool {
 	return f.hasKeys("request_throughput", "completed") && (f.hasKeys("dataset_name") || f.hasKeys("mean_e2e_latency_ms"))
 }
 
-func (f fields) sglang() (*Result, error) {
+func (f fields) readSGLang() (*Result, error) {
 	p := f.vllmPoint(metric.SGLang) // it tells no number of failures
 	info := f.object("server_info")
 	r := &Result{Tool: metric.SGLang, Version: info.textOf("version"), Model: info.textOf("served_model_name"), Dataset: f.textOf("dataset_name"), Points: []Point{p}}

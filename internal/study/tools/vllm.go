@@ -26,7 +26,7 @@ func (f fields) vllmPoint(tool string) Point {
 	return p
 }
 
-func (f fields) vllm() (*Result, error) {
+func (f fields) readVLLM() (*Result, error) {
 	p := f.vllmPoint(metric.VLLM)
 	r := &Result{Tool: metric.VLLM, Model: f.textOf("model_id"), Started: f.textOf("date"), Points: []Point{p}}
 	if !r.noteMeasuredBy(f) {

@@ -49,7 +49,7 @@ type gpu map[telemetry.Signal]float64
 // left out entirely: a sum over some would pass for that of all.
 func combineGPUs(source string, all []gpu) telemetry.Reading {
 	r := telemetry.Reading{Sources: []string{source}, Values: map[telemetry.Signal]float64{telemetry.GPUs: float64(len(all))}}
-	for _, d := range telemetry.Vocabulary() {
+	for _, d := range telemetry.AllSignals() {
 		var values []float64
 		for _, one := range all {
 			if x, ok := one[d.Signal]; ok {

@@ -199,7 +199,7 @@ func (w *Watch) recordAnswer(i int, a *Asked) {
 		}
 		s.began = began
 	}
-	for _, d := range telemetry.Vocabulary() {
+	for _, d := range telemetry.AllSignals() {
 		if x, ok := a.Values[d.Signal]; ok {
 			note(d.Signal, x)
 		}

@@ -57,7 +57,7 @@ func (d *Deployment) DecodeFloor(n int, context float64) float64 {
 	all := tokens * max(h.engines, 1) // that the experts have
 	weights := b.FullFloor
 	if x := &h.expert; x.count > 0 {
-		weights = b.StepFloor + (b.FullFloor-b.StepFloor)*max(x.touched(all)-x.perToken, 0)/max(x.count-x.perToken, 1)
+		weights = b.StepFloor + (b.FullFloor-b.StepFloor)*max(x.expertsRead(all)-x.perToken, 0)/max(x.count-x.perToken, 1)
 	}
 	read := weights + float64(n)*context*b.KVPerToken/b.Bandwidth
 	return max(read, tokens*b.PrefillToken) / d.tokensOf(drafts)
@@ -94,7 +94,7 @@ func (d *Deployment) Bound(b *twin.Batch) Limit {
 	t := float64(b.Tokens)
 	x := &h.expert
 	all := t * max(h.engines, 1) // tokens that the experts have
-	read, compute := x.n*x.touched(all)*x.read, x.n*x.compute*all
+	read, compute := x.n*x.expertsRead(all)*x.read, x.n*x.compute*all
 	for _, k := range h.products {
 		read += k.n * k.read
 		compute += k.n * k.compute * t

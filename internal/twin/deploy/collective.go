@@ -169,8 +169,8 @@ func newPassing(n float64, latency time.Duration, gbs, hidden float64, r *catalo
 	return p
 }
 
-// time returns the seconds that the messages of a step with the given number of tokens take.
-func (p *passing) time(tokens float64) float64 {
+// secondsFor returns the seconds that the messages of a step with the given number of tokens take.
+func (p *passing) secondsFor(tokens float64) float64 {
 	if p.n == 0 {
 		return 0
 	}

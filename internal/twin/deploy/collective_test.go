@@ -41,7 +41,7 @@ func TestRing(t *testing.T) {
 		r := ringReduce(c.n, step, share*c.gbs)
 		for size, measured := range c.us {
 			p := newPassing(1, 0, r.GBs, float64(size)/2, &r)
-			expected := r.Latency + p.time(1)*1e6
+			expected := r.Latency + p.secondsFor(1)*1e6
 			off := expected/measured - 1
 			t.Logf("%d cards, %4d KiB, %-4s measured %6.1f µs, expected %6.1f (%+3.0f %%) chosen on: %t  %s", c.n, size/kib, c.path, measured, expected, 100*off, c.chosen, c.name)
 			if math.Abs(off) > 0.6 {

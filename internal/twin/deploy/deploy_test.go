@@ -360,10 +360,10 @@ func TestStepTimeIsMonotone(t *testing.T) {
 // token, and all of them when there are many.
 func TestTouchedExperts(t *testing.T) {
 	h := must(t, "qwen3-30b-a3b@h100").hardware().expert
-	if got := h.touched(1); math.Abs(got-8) > 1e-9 {
+	if got := h.expertsRead(1); math.Abs(got-8) > 1e-9 {
 		t.Errorf("one token touches %v experts, want 8", got)
 	}
-	if got := h.touched(1000); math.Abs(got-128) > 1e-6 {
+	if got := h.expertsRead(1000); math.Abs(got-128) > 1e-6 {
 		t.Errorf("a thousand tokens touch %v experts, want 128", got)
 	}
 }

@@ -87,9 +87,9 @@ func (h *hardware) draftTime(b *twin.Batch, layer float64) float64 {
 	}
 	tokens, rows, drafts := float64(b.Tokens), float64(b.Requests), float64(b.Drafts)
 	if h.drafter == twin.Parallel {
-		return h.draft.time(tokens+(drafts-1)*rows) + h.head.time(drafts*rows) + layer
+		return h.draft.secondsFor(tokens+(drafts-1)*rows) + h.head.secondsFor(drafts*rows) + layer
 	}
-	return h.draft.time(tokens) + (drafts-1)*h.draft.time(rows) + drafts*(h.head.time(rows)+layer)
+	return h.draft.secondsFor(tokens) + (drafts-1)*h.draft.secondsFor(rows) + drafts*(h.head.secondsFor(rows)+layer)
 }
 
 // setMethod sets the drafter by vLLM's name of its method.

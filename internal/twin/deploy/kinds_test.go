@@ -120,10 +120,10 @@ func TestReadsOfKinds(t *testing.T) {
 // most of them is waited for; all of them are touched where there are many tokens.
 func TestExpertParallel(t *testing.T) {
 	parts, own := must(t, "qwen3-30b-a3b@4xh100").hardware().expert, must(t, "qwen3-30b-a3b@4xh100?enable_expert_parallel=true").hardware().expert
-	if got := own.mostTouched(100_000); got != 32 || parts.touched(100_000) != 128 {
-		t.Errorf("%v and %v experts are touched by many tokens", got, parts.touched(100_000))
+	if got := own.mostTouched(100_000); got != 32 || parts.expertsRead(100_000) != 128 {
+		t.Errorf("%v and %v experts are touched by many tokens", got, parts.expertsRead(100_000))
 	}
-	if mean := parts.touched(4) / 4; own.mostTouched(4) < mean*1.2 || own.mostTouched(4) > mean*2 {
+	if mean := parts.expertsRead(4) / 4; own.mostTouched(4) < mean*1.2 || own.mostTouched(4) > mean*2 {
 		t.Errorf("4 tokens touch %v experts of the accelerator with most, %v in the mean", own.mostTouched(4), mean)
 	}
 	if parts.read*4 < own.read*0.999 || parts.read*4 > own.read*1.001 {

@@ -71,8 +71,8 @@ type Memory struct {
 	KV          float64 `json:"kv_cache"`    // what is left
 }
 
-// memory is the server's memory before the number of blocks is set.
-func (d *Deployment) memory() Memory {
+// serverMemory is the server's memory before the number of blocks is set.
+func (d *Deployment) serverMemory() Memory {
 	m, tp := &d.Model, float64(d.TensorParallel)
 	mem := Memory{Total: d.Accelerator.MemoryGiB * gib}
 	mem.Requested = d.MemoryUtilization * mem.Total
@@ -189,7 +189,7 @@ func (d *Deployment) longestRequest() int {
 // fitMemory sets the number of KV blocks from the memory where it is not
 // given, and the longest context where it is open.
 func (d *Deployment) fitMemory() error {
-	d.Memory = d.memory()
+	d.Memory = d.serverMemory()
 	d.besideBlocks()
 	block := d.kvBytes()
 	most := int((d.Memory.Total - d.Memory.Weights) / block) // if nothing else took memory
@@ -245,7 +245,7 @@ func (d *Deployment) moreMemory() string {
 		c := *d
 		change(&c)
 		c.Settings.NumGPUBlocks = 0
-		c.Memory = c.memory()
+		c.Memory = c.serverMemory()
 		block := c.kvBytes()
 		if c.Memory.KV < max(float64(c.Settings.MaxModelLen)/float64(c.Settings.BlockSize), 4)*block+2*block {
 			return false

@@ -282,8 +282,8 @@ type product struct {
 	quantise float64 // s, for each row, where a kernel of its own does so
 }
 
-// time returns the seconds that all the products take for the given number of rows.
-func (p *product) time(rows float64) float64 {
+// secondsFor returns the seconds that all the products take for the given number of rows.
+func (p *product) secondsFor(rows float64) float64 {
 	if p.n == 0 {
 		return 0
 	}
@@ -301,10 +301,10 @@ type experts struct {
 	compute, move   float64 // s for each token
 }
 
-// touched returns the number of a layer's experts that a step with the given number of tokens
+// expertsRead returns the number of a layer's experts that a step with the given number of tokens
 // reads. With E experts and k experts for each token, T tokens touch E·(1 − (1 − k/E)^T) if they
 // choose independently.
-func (x *experts) touched(tokens float64) float64 {
+func (x *experts) expertsRead(tokens float64) float64 {
 	if x.count == 0 {
 		return 0
 	}
@@ -313,14 +313,14 @@ func (x *experts) touched(tokens float64) float64 {
 
 // mostTouched is touched of the accelerator with most, for which the others wait.
 func (x *experts) mostTouched(tokens float64) float64 {
-	mean := x.touched(tokens)
+	mean := x.expertsRead(tokens)
 	if x.uneven == 0 || x.count == 0 {
 		return mean
 	}
 	return min(mean+x.uneven*math.Sqrt(mean*(1-mean/x.count)), x.count)
 }
 
-func (x *experts) time(tokens float64) float64 {
+func (x *experts) secondsFor(tokens float64) float64 {
 	if x.n == 0 {
 		return 0
 	}
@@ -530,7 +530,7 @@ func (h *hardware) partsAmong(b *twin.Batch, all float64) Parts {
 	if len(b.Prefills) > 0 {
 		p.Overhead += h.e.PerPrefill.Seconds() + float64(len(b.Prefills))*h.e.PerPrompt.Seconds()
 	}
-	return p.times(h.e.Scale)
+	return p.scaledBy(h.e.Scale)
 }
 
 // tokenParts are the parts that hang on numbers of tokens alone, wherever in their requests these
@@ -539,16 +539,16 @@ func (h *hardware) tokenParts(tokens, all, logits float64) Parts {
 	if of := [3]float64{tokens, all, logits}; !h.last.known || h.last.of != of {
 		var p Parts
 		for i := range h.products {
-			p.Weights += h.products[i].time(tokens)
+			p.Weights += h.products[i].secondsFor(tokens)
 		}
-		p.Experts = h.expert.time(all)
-		p.Head = h.head.time(logits)
-		p.Collective = h.reduce.time(tokens) + h.exchange.time(all)
+		p.Experts = h.expert.secondsFor(all)
+		p.Head = h.head.secondsFor(logits)
+		p.Collective = h.reduce.secondsFor(tokens) + h.exchange.secondsFor(all)
 		h.last.known, h.last.of, h.last.parts = true, of, p
 	}
 	return h.last.parts
 }
 
-func (p Parts) times(f float64) Parts {
+func (p Parts) scaledBy(f float64) Parts {
 	return Parts{p.Weights * f, p.Experts * f, p.Head * f, p.Activation * f, p.Decode * f, p.Prefill * f, p.Draft * f, p.Collective * f, p.Overhead * f}
 }

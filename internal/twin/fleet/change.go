@@ -165,7 +165,7 @@ func (f *Fleet) failEngine(i int) {
 	}
 	f.of[i].dead, f.of[i].held = true, nil
 	f.router.gone(i)
-	f.wake(i, f.now)
+	f.scheduleStep(i, f.now)
 }
 
 // replaceEngine puts a new engine in the place of one that died. What the old one counted stays.

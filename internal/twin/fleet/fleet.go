@@ -71,7 +71,7 @@ func (f *Fleet) Add(now int64, j twin.Job) {
 	f.where[j.ID] = i
 	f.of[i].jobs++
 	f.of[i].Add(now, j)
-	f.wake(i, now)
+	f.scheduleStep(i, now)
 }
 
 // Abort implements [twin.Engine].
@@ -82,7 +82,7 @@ func (f *Fleet) Abort(id int64) {
 	}
 	f.forget(id, i)
 	f.of[i].Abort(id)
-	f.wake(i, f.now)
+	f.scheduleStep(i, f.now)
 }
 
 // forget takes a job out of the books.
@@ -92,8 +92,8 @@ func (f *Fleet) forget(id int64, i int) {
 	f.router.ended(id, i)
 }
 
-// wake has an engine stepped at a time, unless it is busy or would be sooner.
-func (f *Fleet) wake(i int, at int64) {
+// scheduleStep has an engine stepped at a time, unless it is busy or would be sooner.
+func (f *Fleet) scheduleStep(i int, at int64) {
 	if m := &f.of[i]; !m.busy && at < m.next {
 		f.waitUntil(i, at)
 	}
@@ -147,7 +147,7 @@ func (f *Fleet) rescheduleAll() {
 	if n := f.steps(); n != f.taken {
 		f.taken = n
 		for i := range f.of {
-			f.wake(i, f.now)
+			f.scheduleStep(i, f.now)
 		}
 	}
 }
@@ -307,7 +307,7 @@ func (f *Fleet) leastLoaded(from int, of func(i int) int) int {
 	return best
 }
 
-func (f *Fleet) jobs(i int) int { return f.of[i].jobs }
+func (f *Fleet) jobCount(i int) int { return f.of[i].jobs }
 
 // takesJobs says whether an engine takes new jobs.
 func (f *Fleet) takesJobs(i int) bool {

@@ -93,10 +93,10 @@ func (r *cacheAware) find(before int32, hash uint64) int32 {
 func (r *cacheAware) choose(j *twin.Job) int {
 	least, mostLoaded := math.MaxInt, 0
 	for _, i := range r.f.open {
-		least, mostLoaded = min(least, r.f.jobs(i)), max(mostLoaded, r.f.jobs(i))
+		least, mostLoaded = min(least, r.f.jobCount(i)), max(mostLoaded, r.f.jobCount(i))
 	}
 	if mostLoaded-least > r.c.BalanceAbsThreshold && float64(mostLoaded) > float64(least)*r.c.BalanceRelThreshold {
-		return r.f.leastLoaded(0, r.f.jobs)
+		return r.f.leastLoaded(0, r.f.jobCount)
 	}
 	found, owner, at := 0, -1, int32(0)
 	for n, h := range r.hashes {

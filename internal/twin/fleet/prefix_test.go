@@ -73,7 +73,7 @@ func TestCacheAwareRemembers(t *testing.T) {
 				least, mostLoaded = min(least, f.of[i].jobs), max(mostLoaded, f.of[i].jobs)
 			}
 			if mostLoaded-least > c.BalanceAbsThreshold && float64(mostLoaded) > float64(least)*c.BalanceRelThreshold {
-				want = f.leastLoaded(0, f.jobs)
+				want = f.leastLoaded(0, f.jobCount)
 			} else {
 				found := 0
 				for k, h := range list {

@@ -149,7 +149,7 @@ func (r *random) route(_ int64, j *twin.Job) int {
 		return a
 	}
 	b := r.f.open[(h%uint64(n)+1+twin.Mix(h)%uint64(n-1))%uint64(n)]
-	if r.f.jobs(b) < r.f.jobs(a) {
+	if r.f.jobCount(b) < r.f.jobCount(a) {
 		return b
 	}
 	return a
@@ -163,7 +163,7 @@ type leastRequests struct {
 }
 
 func (r *leastRequests) route(int64, *twin.Job) int {
-	i := r.f.leastLoaded(r.n, r.f.jobs)
+	i := r.f.leastLoaded(r.n, r.f.jobCount)
 	r.n++
 	return i
 }

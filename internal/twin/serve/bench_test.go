@@ -78,7 +78,7 @@ func BenchmarkTokenBare(b *testing.B) {
 	s := New(Config{})
 	defer s.alarm.Close()
 	event, _ := streaming(b, s, 0).Writer.Tokens(make([]byte, frameSpace), 0, 0, 1, "")
-	event = frame(append(event, "\r\n"...))
+	event = frameChunk(append(event, "\r\n"...))
 	i := 0
 	b.ReportAllocs()
 	for b.Loop() {

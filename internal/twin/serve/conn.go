@@ -155,13 +155,13 @@ func (c *conn) answerRequest() bool {
 		return false
 	}
 	arrival := c.in.at
-	c.thaw()
+	c.waitForThaw()
 
 	last := req.Close || c.s.closing.Load()
 	r, st := c.s.route(c, req, arrival)
 	if st == nil {
-		c.s.count(prom.Exchange{Route: req.URL.Path, Method: req.Method, Status: r.Status, In: req.ContentLength, Out: int64(len(r.Body)), Took: clock.Now() - arrival})
-		c.answer(&r, last, req.Method == http.MethodHead)
+		c.s.countExchange(prom.Exchange{Route: req.URL.Path, Method: req.Method, Status: r.Status, In: req.ContentLength, Out: int64(len(r.Body)), Took: clock.Now() - arrival})
+		c.writeReply(&r, last, req.Method == http.MethodHead)
 		return !last
 	}
 	c.s.web.Begin(req.URL.Path, req.Method)
@@ -227,21 +227,21 @@ const keptBody = 1 << 20
 // turnAway refuses a request without a key. It reads past the body without
 // keeping it, so that the next request can come.
 func (c *conn) turnAway(req *http.Request) bool {
-	c.thaw()
+	c.waitForThaw()
 	if req.Close || c.s.closing.Load() || req.Header.Get("Expect") != "" || req.ContentLength > maxBody {
 		c.refuseUnread(dialect.NoKey)
 		return false
 	}
 	r := c.s.dialect.Refuse(dialect.NoKey)
-	c.answer(&r, false, req.Method == http.MethodHead)
+	c.writeReply(&r, false, req.Method == http.MethodHead)
 	c.in.setTimeout(headTimeout)
 	n, err := io.Copy(io.Discard, io.LimitReader(req.Body, maxBody+1))
 	c.in.setTimeout(0)
 	return err == nil && n <= maxBody
 }
 
-// thaw waits for the end of a freeze of the whole server.
-func (c *conn) thaw() {
+// waitForThaw waits for the end of a freeze of the whole server.
+func (c *conn) waitForThaw() {
 	now := clock.Now()
 	if until := c.s.freezeEnd(now); until > now {
 		time.Sleep(time.Duration(until - now))
@@ -249,8 +249,8 @@ func (c *conn) thaw() {
 	}
 }
 
-// answer writes a whole response.
-func (c *conn) answer(r *dialect.Reply, last, head bool) {
+// writeReply writes a whole response.
+func (c *conn) writeReply(r *dialect.Reply, last, head bool) {
 	b := c.s.replyHead(r, last)
 	if !head {
 		b = append(b, r.Body...)
@@ -263,7 +263,7 @@ func (c *conn) answer(r *dialect.Reply, last, head bool) {
 // answer could be lost.
 func (c *conn) refuseUnread(p dialect.Problem) {
 	r := c.s.dialect.Refuse(p)
-	c.answer(&r, true, false)
+	c.writeReply(&r, true, false)
 	_ = c.in.conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 	_, _ = io.CopyN(io.Discard, c.in.conn, 1<<20)
 }

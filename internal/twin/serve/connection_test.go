@@ -19,7 +19,7 @@ func TestHistogram(t *testing.T) {
 		for _, x := range xs {
 			h.observe(x)
 			most = max(most, x)
-			if u := bucketLimit(bucket(x)); u < x || float64(u-x) > float64(x)/16 {
+			if u := bucketLimit(bucketIndex(x)); u < x || float64(u-x) > float64(x)/16 {
 				t.Fatalf("%d is in a bucket up to %d", x, u)
 			}
 		}

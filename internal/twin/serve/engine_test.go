@@ -391,7 +391,7 @@ func TestFaultSpans(t *testing.T) {
 		t.Errorf("%+v", fs)
 	}
 	for at, want := range map[time.Duration]string{0: "", 10: "429", 19: "429", 20: "", 70: "429", 80: "", 90: "503", 130: "429", 140: "503"} {
-		if _, names := fs.draw(1, 1, at*time.Second); names != want {
+		if _, names := fs.drawFaults(1, 1, at*time.Second); names != want {
 			t.Errorf("after %d s: %q, want %q", at, names, want)
 		}
 	}

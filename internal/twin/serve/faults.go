@@ -35,10 +35,10 @@ func (f *Fault) isActive(age time.Duration) bool {
 // has its configured share.
 type Faults []Fault
 
-// draw gives the faults of request n, which came so long after the server's
+// drawFaults gives the faults of request n, which came so long after the server's
 // start, and their names joined by "+". It depends on nothing but its
 // arguments.
-func (fs Faults) draw(seed uint64, n int64, age time.Duration) (got []Fault, names string) {
+func (fs Faults) drawFaults(seed uint64, n int64, age time.Duration) (got []Fault, names string) {
 	if len(fs) == 0 {
 		return nil, ""
 	}
@@ -63,10 +63,10 @@ func (fs Faults) draw(seed uint64, n int64, age time.Duration) (got []Fault, nam
 	return got, names
 }
 
-// Refusal is the status of the error that request n is answered with, so long after the
+// RefusalStatus is the status of the error that request n is answered with, so long after the
 // server's start, and what its Retry-After says; 0 for an answer.
-func (fs Faults) Refusal(seed uint64, n int64, age time.Duration) (status int, retryAfter time.Duration) {
-	got, _ := fs.draw(seed, n, age)
+func (fs Faults) RefusalStatus(seed uint64, n int64, age time.Duration) (status int, retryAfter time.Duration) {
+	got, _ := fs.drawFaults(seed, n, age)
 	for _, f := range got {
 		if row := faultRow(f.Name); row.status > 0 {
 			return row.status, f.For

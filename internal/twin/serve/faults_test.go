@@ -247,7 +247,7 @@ func TestSharesOfEnds(t *testing.T) {
 	const n = 20_000
 	counts := map[string]float64{}
 	for i := range int64(n) {
-		got, _ := fs.draw(7, i, 0)
+		got, _ := fs.drawFaults(7, i, 0)
 		ends := 0
 		for _, f := range got {
 			counts[f.Name]++
@@ -301,8 +301,8 @@ func TestDraw(t *testing.T) {
 	counts := map[string]float64{}
 	const n = 20_000
 	for i := range int64(n) {
-		_, names := fs.draw(1, i, 0)
-		if _, again := fs.draw(1, i, 0); again != names {
+		_, names := fs.drawFaults(1, i, 0)
+		if _, again := fs.drawFaults(1, i, 0); again != names {
 			t.Fatal("a second draw differs")
 		}
 		counts[names]++
@@ -363,7 +363,7 @@ func TestFaultUsage(t *testing.T) {
 			t.Errorf("%s is shown as %q: %v, %v", name, form, fs, err)
 		}
 	}
-	if got, names := (Faults{{Name: "nonsense", Rate: 1}}).draw(1, 1, 0); got != nil || names != "" {
+	if got, names := (Faults{{Name: "nonsense", Rate: 1}}).drawFaults(1, 1, 0); got != nil || names != "" {
 		t.Error("an unknown fault was drawn")
 	}
 }

@@ -185,7 +185,7 @@ func errorEvent(st *stream, f Fault) {
 	if !st.streamed || st.waits {
 		r := st.s.dialect.Refuse(dialect.EngineFailed)
 		st.truth.Status, st.truth.DoneNS = r.Status, clock.Now()
-		st.conn.answer(&r, st.last, false)
+		st.conn.writeReply(&r, st.last, false)
 		st.end(false)
 		return
 	}
@@ -244,7 +244,7 @@ func (st *stream) tookFromTheStart() {
 // answer is made, unlike others; one with a number waits until so many answers are under
 // way, this one among them.
 func (s *Server) garblesAnswer(n int64) bool {
-	got, _ := s.cfg.Faults.draw(s.cfg.Seed, n, time.Duration(clock.Now()-s.start))
+	got, _ := s.cfg.Faults.drawFaults(s.cfg.Seed, n, time.Duration(clock.Now()-s.start))
 	for _, f := range got {
 		if f.Name == "garble" && s.stats.active()+1 >= int64(f.K) {
 			return true

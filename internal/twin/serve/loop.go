@@ -100,7 +100,7 @@ func (s *Server) runEngine() {
 		now := clock.Now()
 		for _, m := range messages {
 			if m.kind == stop {
-				s.drop()
+				s.abortJobs()
 				return
 			}
 			s.handle(now, m)
@@ -209,13 +209,13 @@ func (s *Server) failChoice(c *choice) {
 	if !st.streamed || st.waits {
 		r := s.dialect.Refuse(dialect.NoEngine)
 		st.truth.Status, st.truth.DoneNS = r.Status, clock.Now()
-		st.conn.answer(&r, st.last, false)
+		st.conn.writeReply(&r, st.last, false)
 	}
 	st.end(false)
 }
 
-// drop ends what is still there when the server ends.
-func (s *Server) drop() {
+// abortJobs ends what is still there when the server ends.
+func (s *Server) abortJobs() {
 	for _, c := range s.jobs {
 		c.st.end(true)
 	}

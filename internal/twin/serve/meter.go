@@ -25,9 +25,9 @@ type gauge struct {
 	cached    int64           // tokens of prompts that were found in the prefix cache
 }
 
-// observables are the engines that tell of themselves: those of several, or the one; nil
+// observableEngines are the engines that tell of themselves: those of several, or the one; nil
 // for one that tells nothing.
-func observables(e twin.Engine) []twin.Observable {
+func observableEngines(e twin.Engine) []twin.Observable {
 	if several, ok := e.(twin.Replicated); ok {
 		return several.Replicas()
 	}
@@ -167,7 +167,7 @@ func (s *Server) metricsPage() func() []byte {
 
 // answerMetrics answers /metrics.
 func (s *Server) answerMetrics() dialect.Reply {
-	s.run()
+	s.startGoroutines()
 	page := make(chan func() []byte, 1)
 	s.inbox.post(message{kind: observe, page: page})
 	select {
@@ -178,11 +178,11 @@ func (s *Server) answerMetrics() dialect.Reply {
 	}
 }
 
-// count counts an exchange, unless it only looked after the server or had no
+// countExchange counts an exchange, unless it only looked after the server or had no
 // key: that is turned away before anything counts. It is of no route where the
 // method is not one of it; one that is sent on is of the path that was asked, if
 // that has no more than one slash too many.
-func (s *Server) count(x prom.Exchange) {
+func (s *Server) countExchange(x prom.Exchange) {
 	r, known := s.routes[strings.TrimRight(x.Route, "/")]
 	switch moved := x.Status == http.StatusTemporaryRedirect; {
 	case !known || x.Status == http.StatusMethodNotAllowed,

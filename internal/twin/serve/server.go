@@ -76,7 +76,7 @@ func New(c Config) *Server {
 			s.wedgeAt = min(s.wedgeAt, s.start+int64(f.From))
 		}
 	}
-	engines := observables(s.cfg.Engine)
+	engines := observableEngines(s.cfg.Engine)
 	served := s.cfg.dialectConfig(engines[0] != nil, time.Now(), s.Stats)
 	s.blockSize = served.BlockSize
 	s.dialect = openDialect(s.cfg.Dialect, served)
@@ -94,8 +94,8 @@ func New(c Config) *Server {
 	return s
 }
 
-// run starts the goroutines that every connection needs.
-func (s *Server) run() {
+// startGoroutines starts the goroutines that every connection needs.
+func (s *Server) startGoroutines() {
 	s.started.Do(func() {
 		if s.truth != nil {
 			go s.truth.run()
@@ -117,7 +117,7 @@ func (s *Server) Serve(l net.Listener) error {
 
 	// Keep the kernel stamping, so that the first request has its stamp too.
 	defer stamp.Prime().Close()
-	s.run()
+	s.startGoroutines()
 	for {
 		c, err := l.Accept()
 		if err != nil {
@@ -130,7 +130,7 @@ func (s *Server) Serve(l net.Listener) error {
 			}
 			return fmt.Errorf("accept connection: %w", err)
 		}
-		if c := s.open(c); c != nil {
+		if c := s.registerConn(c); c != nil {
 			go c.serve()
 		}
 	}
@@ -138,14 +138,14 @@ func (s *Server) Serve(l net.Listener) error {
 
 // ServeConn serves one connection until it is closed.
 func (s *Server) ServeConn(nc net.Conn) {
-	s.run()
-	if c := s.open(nc); c != nil {
+	s.startGoroutines()
+	if c := s.registerConn(nc); c != nil {
 		c.serve()
 	}
 }
 
-// open registers a connection; nil if the server is shutting down.
-func (s *Server) open(nc net.Conn) *conn {
+// registerConn registers a connection; nil if the server is shutting down.
+func (s *Server) registerConn(nc net.Conn) *conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing.Load() {
@@ -175,7 +175,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		}
 	}
 	s.mu.Unlock()
-	s.run() // so that there is something to stop
+	s.startGoroutines() // so that there is something to stop
 
 	closed := make(chan struct{})
 	go func() { s.readers.Wait(); close(closed) }()

@@ -81,15 +81,15 @@ type histogram struct {
 
 func (h *histogram) observe(ns int64) {
 	ns = max(ns, 0)
-	h.buckets[bucket(ns)].Add(1)
+	h.buckets[bucketIndex(ns)].Add(1)
 	h.n.Add(1)
 	if ns > h.most.Load() {
 		h.most.Store(ns)
 	}
 }
 
-// bucket is where ns is counted: exact below 16, then by its five leading bits.
-func bucket(ns int64) int {
+// bucketIndex is where ns is counted: exact below 16, then by its five leading bits.
+func bucketIndex(ns int64) int {
 	shift := max(bits.Len64(uint64(ns))-5, 0)
 	return shift<<4 + int(ns>>shift)
 }

@@ -69,7 +69,7 @@ func newStream(c *conn, call *dialect.Call, t Truth) *stream {
 	st.truth.ID = call.ID
 	st.choices = newChoices(st, call)
 	st.left = len(st.choices)
-	st.faults, st.truth.Drawn = s.cfg.Faults.draw(s.cfg.Seed, t.N, time.Duration(clock.Now()-s.start))
+	st.faults, st.truth.Drawn = s.cfg.Faults.drawFaults(s.cfg.Seed, t.N, time.Duration(clock.Now()-s.start))
 	return st
 }
 
@@ -220,7 +220,7 @@ func (st *stream) writeEvent(b []byte) {
 	if d == nil {
 		b = append(b, "\r\n"...)
 		st.stampChunks(clock.Now())
-		st.conn.out.write(frame(b))
+		st.conn.out.write(frameChunk(b))
 		return
 	}
 	for _, p := range d.writesForEvent(b[frameSpace:]) {
@@ -235,7 +235,7 @@ func (st *stream) send(p []byte) {
 	}
 	if !st.distort.bare {
 		b := append(make([]byte, frameSpace, frameSpace+len(p)+2), p...)
-		p = frame(append(b, "\r\n"...))
+		p = frameChunk(append(b, "\r\n"...))
 	}
 	st.stampChunks(clock.Now())
 	st.conn.out.write(p)
@@ -268,7 +268,7 @@ func (st *stream) finishStream() {
 		uncounted.WithoutUsage()
 		st.noteFault("no-usage")
 	}
-	usage := st.writer.Usage(st.s.eventBuffer(), st.counts())
+	usage := st.writer.Usage(st.s.eventBuffer(), st.tokenCounts())
 	switch {
 	case len(usage) == frameSpace: // not asked for
 	case st.noUsage && !inEnd:
@@ -286,9 +286,9 @@ func (st *stream) finishStream() {
 	st.close()
 }
 
-// counts are the tokens that the end of the answer tells of. Like vLLM's, those
+// tokenCounts are the tokens that the end of the answer tells of. Like vLLM's, those
 // of the prompt are of the choice that ended last.
-func (st *stream) counts() dialect.Counts {
+func (st *stream) tokenCounts() dialect.Counts {
 	n := dialect.Counts{Output: st.sent}
 	for i := range st.choices {
 		if c := &st.choices[i]; c.trace != nil {
@@ -319,7 +319,7 @@ func (st *stream) wholeResponse() []byte {
 	for i := range st.choices {
 		parts[i] = dialect.Part{Tokens: st.choices[i].sent, Finish: st.choices[i].finish}
 	}
-	body := st.writer.Whole(nil, parts, st.counts())
+	body := st.writer.Whole(nil, parts, st.tokenCounts())
 	version, d := "HTTP/1.1", st.distort
 	if d != nil && d.bare {
 		version = "HTTP/1.0"
@@ -365,7 +365,7 @@ func (st *stream) end(aborted bool) {
 	if t.DoneNS == 0 {
 		t.DoneNS = clock.Now()
 	}
-	st.s.count(prom.Exchange{Begun: true, Route: t.Path, Method: http.MethodPost, Status: t.Status, In: st.asked, Out: st.announced, Took: t.DoneNS - t.ArrivalNS})
+	st.s.countExchange(prom.Exchange{Begun: true, Route: t.Path, Method: http.MethodPost, Status: t.Status, In: st.asked, Out: st.announced, Took: t.DoneNS - t.ArrivalNS})
 	st.s.stats.ended.Add(1)
 	st.s.stats.tokens.Add(int64(t.OutputTokens))
 	st.s.log(st.truth)

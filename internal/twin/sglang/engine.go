@@ -164,12 +164,12 @@ func (e *Engine) inUse() int {
 	return min(e.used+e.tree.held, e.set.MaxTotalTokens)
 }
 
-// available returns the number of tokens that have room, without evicting.
-func (e *Engine) available() int { return e.set.MaxTotalTokens - e.used - e.tree.tokens }
+// availableTokens returns the number of tokens that have room, without evicting.
+func (e *Engine) availableTokens() int { return e.set.MaxTotalTokens - e.used - e.tree.tokens }
 
 // reserveTokens gives a request room for so many tokens, which there is or can be made.
 func (e *Engine) reserveTokens(r *request, tokens int) {
-	if short := tokens - e.available(); short > 0 {
+	if short := tokens - e.availableTokens(); short > 0 {
 		e.tree.evict(short)
 	}
 	r.own += tokens
@@ -178,7 +178,7 @@ func (e *Engine) reserveTokens(r *request, tokens int) {
 
 // Warm implements [twin.Warmable].
 func (e *Engine) Warm(j twin.Job) {
-	if j.Content == nil || e.set.DisableRadixCache || j.Prompt > e.available() {
+	if j.Content == nil || e.set.DisableRadixCache || j.Prompt > e.availableTokens() {
 		return
 	}
 	e.tree.insert(j.Content, j.Prompt)
@@ -295,7 +295,7 @@ func (e *Engine) launchSteps() {
 			}
 			t.Steps, t.LastStep = t.Steps+1, p.number
 		}
-		p.end = p.start + e.duration(p)
+		p.end = p.start + e.stepDuration(p)
 		e.free = p.end
 		e.flight = append(e.flight, p)
 		if e.watch != nil {
@@ -323,7 +323,7 @@ func (e *Engine) enqueueWaiting(r *request) {
 	e.waiting = append(e.waiting, r)
 }
 
-func (e *Engine) duration(p *plan) int64 {
+func (e *Engine) stepDuration(p *plan) int64 {
 	d := float64(e.cost.Step(&p.batch))
 	if e.sigma > 0 {
 		uniform := func(a uint64) float64 {

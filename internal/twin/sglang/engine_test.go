@@ -200,8 +200,8 @@ func check(t *rapid.T, e *Engine) {
 	// A prompt that is computed in parts goes on where too much is promised, as in SGLang, which
 	// gives up where its allocator has nothing left; here so much of one prompt is lent.
 	most := e.set.ContextLength
-	if tokens != e.tree.tokens || held != e.tree.held || leaves != len(e.tree.old) || e.used < 0 || e.available() < -most {
-		t.Fatalf("%d tokens in the tree, said %d; %d held, said %d; %d used, %d available", tokens, e.tree.tokens, held, e.tree.held, e.used, e.available())
+	if tokens != e.tree.tokens || held != e.tree.held || leaves != len(e.tree.old) || e.used < 0 || e.availableTokens() < -most {
+		t.Fatalf("%d tokens in the tree, said %d; %d held, said %d; %d used, %d available", tokens, e.tree.tokens, held, e.tree.held, e.used, e.availableTokens())
 	}
 }
 

@@ -202,7 +202,7 @@ func (e *Engine) decided(all []*request) turn {
 	if e.chunked != nil {
 		t.Chunked = e.chunked.job.ID
 	}
-	t.Full, t.Ratio, t.Free, t.Evictable, t.Held = e.full, math.Round(e.ratio*1e9)/1e9, e.available(), e.tree.evictable(), e.tree.held
+	t.Full, t.Ratio, t.Free, t.Evictable, t.Held = e.full, math.Round(e.ratio*1e9)/1e9, e.availableTokens(), e.tree.evictable(), e.tree.held
 	return t
 }
 

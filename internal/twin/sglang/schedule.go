@@ -68,7 +68,7 @@ type adder struct {
 // stay holds the number of tokens that a request may still get, and the number it has.
 type stay struct{ left, has float64 }
 
-func (a *adder) freeTokens() float64 { return float64(a.e.available() + a.e.tree.evictable()) }
+func (a *adder) freeTokens() float64 { return float64(a.e.availableTokens() + a.e.tree.evictable()) }
 
 // hasCapacity says whether there is memory for another request (has_capacity).
 func (a *adder) hasCapacity() bool { return a.freeTokens()-a.total > 0 && a.freeTokens()-a.now > 0 }
@@ -320,10 +320,10 @@ func (e *Engine) mixRunning(p *plan) {
 
 // makeRoom makes room for so many tokens, if it can (check_decode_capacity).
 func (e *Engine) makeRoom(tokens int) bool {
-	if short := tokens - e.available(); short > 0 {
+	if short := tokens - e.availableTokens(); short > 0 {
 		e.tree.evict(short)
 	}
-	return tokens <= e.available()
+	return tokens <= e.availableTokens()
 }
 
 // goOn takes the next token of an answer into a step.

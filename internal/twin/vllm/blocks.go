@@ -66,8 +66,8 @@ func newPool(blocks int, caching bool) *pool {
 // size is the number of blocks that can be used.
 func (p *pool) size() int { return p.blocks - 1 }
 
-// used returns the number of blocks that ever held something.
-func (p *pool) used() int { return p.size() - p.fresh }
+// usedBlocks returns the number of blocks that ever held something.
+func (p *pool) usedBlocks() int { return p.size() - p.fresh }
 
 // usage is the share of the blocks in use; cached blocks that no request refers
 // to count as free (BlockPool.get_usage).
@@ -137,9 +137,9 @@ func (p *pool) idleBlocks(found []part) (n int) {
 	return n
 }
 
-// touch has one more request hold what was found; what was free leaves the
+// holdPart has one more request hold what was found; what was free leaves the
 // queue (BlockPool.touch).
-func (p *pool) touch(found part) part {
+func (p *pool) holdPart(found part) part {
 	i := found.run
 	if found.n < len(p.runs[i].hashes) {
 		i = p.splitRun(i, found.n)

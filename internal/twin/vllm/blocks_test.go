@@ -132,7 +132,7 @@ func TestRunsAreBlocks(t *testing.T) {
 					continue
 				}
 				for _, x := range hits {
-					h.parts = append(h.parts, p.touch(x))
+					h.parts = append(h.parts, p.holdPart(x))
 				}
 				for _, b := range blocks {
 					want.touch(b)

@@ -64,4 +64,4 @@ func (c *Cache) FreeBlocks(h *Held) {
 
 // UsedBlocks returns the number of blocks that ever held something. A cache that has more blocks
 // than that never forgot any.
-func (c *Cache) UsedBlocks() int { return c.e.pool.used() }
+func (c *Cache) UsedBlocks() int { return c.e.pool.usedBlocks() }

@@ -221,13 +221,13 @@ func (e *Engine) finishStep() {
 // fillFlight plans steps until enough are in flight: one, or with asynchronous
 // scheduling the next one behind the one that runs.
 func (e *Engine) fillFlight() {
-	e.plan()
+	e.planStep()
 	if e.lock != nil {
 		e.lock.notePlanned(e)
 	}
 }
 
-func (e *Engine) plan() {
+func (e *Engine) planStep() {
 	depth := 1
 	if e.set.AsyncScheduling {
 		depth = 2
@@ -269,7 +269,7 @@ func (e *Engine) reportStep(p *plan, start int64) {
 // is the duration by its cost. The result is at least 1.
 func (e *Engine) stepDuration(d float64, number, start int64) int64 {
 	if e.sigma > 0 {
-		d *= math.Exp(e.sigma*e.normal(uint64(number), 1, 2) - e.sigma*e.sigma/2)
+		d *= math.Exp(e.sigma*e.normalDeviate(uint64(number), 1, 2) - e.sigma*e.sigma/2)
 	}
 	if e.slow.sigma > 0 {
 		d *= e.slowFactor(start)
@@ -280,15 +280,15 @@ func (e *Engine) stepDuration(d float64, number, start int64) int64 {
 	return max(int64(d), 1)
 }
 
-// normal is a standard normal number that depends on the seed and its
+// normalDeviate is a standard normal number that depends on the seed and its
 // arguments (Box and Muller, 1958).
-func (e *Engine) normal(n, a, b uint64) float64 {
-	u := e.uniform(n, a) + 0x1p-54
-	return math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*e.uniform(n, b))
+func (e *Engine) normalDeviate(n, a, b uint64) float64 {
+	u := e.uniformDeviate(n, a) + 0x1p-54
+	return math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*e.uniformDeviate(n, b))
 }
 
-// uniform is a number in [0, 1) that depends on the seed and its arguments.
-func (e *Engine) uniform(a, b uint64) float64 {
+// uniformDeviate is a number in [0, 1) that depends on the seed and its arguments.
+func (e *Engine) uniformDeviate(a, b uint64) float64 {
 	return float64(twin.Mix(twin.Mix(twin.Mix(e.set.Seed)^a)^b)>>11) / (1 << 53)
 }
 

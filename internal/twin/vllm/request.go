@@ -69,9 +69,9 @@ func (r *request) maxTokens() int {
 	return r.job.Output
 }
 
-// extend hashes the blocks that are full of its first tokens (Request.update_block_hashes,
+// hashFullBlocks hashes the blocks that are full of its first tokens (Request.update_block_hashes,
 // kv_cache_utils.hash_block_tokens).
-func (r *request) extend(blockSize, tokens int) {
+func (r *request) hashFullBlocks(blockSize, tokens int) {
 	n := tokens / blockSize
 	if c, ok := r.job.Content.(twin.Chained); ok {
 		if n > len(r.hashes) {

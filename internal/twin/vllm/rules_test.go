@@ -361,20 +361,20 @@ func TestEvictionOrder(t *testing.T) {
 	found := func() int { return countBlocks(p.find([]uint64{11, 12}, nil)) }
 	p.takeBlocks(3)
 	p.release(p.cacheBlocks(nil, []uint64{11, 12}, 0), 1)
-	head := p.touch(p.find([]uint64{11}, nil)[0]) // a hit protects it
+	head := p.holdPart(p.find([]uint64{11}, nil)[0]) // a hit protects it
 	p.release([]part{head}, 0)
 	// The block without content, those never used, the tail, the head.
 	for i, want := range []int{2, 2, 2, 1, 0} {
 		p.takeBlocks(1)
 		number(t, fmt.Sprintf("blocks found after %d are taken", i+1), found(), want)
 	}
-	number(t, "blocks ever used", p.used(), 5)
+	number(t, "blocks ever used", p.usedBlocks(), 5)
 
 	p = newPool(5, false)
 	p.takeBlocks(2)
 	p.release(nil, 2)
 	p.takeBlocks(2)
-	number(t, "blocks ever used, those that are free again taken first", p.used(), 2)
+	number(t, "blocks ever used, those that are free again taken first", p.usedBlocks(), 2)
 }
 
 func TestDuplicateBlocks(t *testing.T) {
@@ -400,7 +400,7 @@ func TestReferencesKeepABlock(t *testing.T) {
 	p := newPool(3, true)
 	p.takeBlocks(1)
 	a := p.cacheBlocks(nil, []uint64{7}, 0)
-	p.touch(a[0])
+	p.holdPart(a[0])
 	p.release(a, 0)
 	number(t, "free", p.free, 1)
 	p.release(a, 0)

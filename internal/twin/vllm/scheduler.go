@@ -235,7 +235,7 @@ func (e *Engine) findLongestCacheHit(r *request) []part {
 	if !e.set.EnablePrefixCaching {
 		return nil
 	}
-	r.extend(e.set.BlockSize, r.numTokens())
+	r.hashFullBlocks(e.set.BlockSize, r.numTokens())
 	most := (r.numTokens() - 1) / e.set.BlockSize
 	e.hits = e.pool.find(r.hashes[:most], e.hits[:0])
 	if last := len(e.hits) - 1; last >= 0 && e.set.lookahead() > 0 {
@@ -259,7 +259,7 @@ func (e *Engine) shareBlocks(r *request, cached []part) {
 	r.blocks = countBlocks(cached)
 	r.listed = r.blocks
 	for _, x := range cached {
-		r.parts = append(r.parts, e.pool.touch(x))
+		r.parts = append(r.parts, e.pool.holdPart(x))
 	}
 }
 
@@ -340,7 +340,7 @@ func (e *Engine) cacheUpTo(r *request, tokens int) {
 	if !e.set.EnablePrefixCaching || full <= r.listed {
 		return
 	}
-	r.extend(e.set.BlockSize, tokens)
+	r.hashFullBlocks(e.set.BlockSize, tokens)
 	r.parts = e.pool.cacheBlocks(r.parts, r.hashes[:full], r.listed)
 	r.listed = full
 }
@@ -430,7 +430,7 @@ func (e *Engine) updateFromOutput(p *plan) {
 // acceptedDrafts returns the number of drafts that the model accepts. It accepts each with the same
 // probability, up to the first that it rejects.
 func (e *Engine) acceptedDrafts(r *request, drafts int) (n int) {
-	for n < drafts && e.uniform(uint64(r.job.ID), uint64(r.output+n)) < e.set.AcceptanceRate {
+	for n < drafts && e.uniformDeviate(uint64(r.job.ID), uint64(r.output+n)) < e.set.AcceptanceRate {
 		n++
 	}
 	return n

@@ -28,12 +28,12 @@ type Match struct {
 }
 
 // ByPath gives the API that a URL's path, with or without a query, ends in.
-func ByPath(path string) (Match, bool) { return match(path, All()) }
+func ByPath(path string) (Match, bool) { return matchRoute(path, All()) }
 
 // RouteOf gives the route of one API that a path ends in.
-func RouteOf(a API, path string) (Match, bool) { return match(path, []API{a}) }
+func RouteOf(a API, path string) (Match, bool) { return matchRoute(path, []API{a}) }
 
-func match(path string, apis []API) (Match, bool) {
+func matchRoute(path string, apis []API) (Match, bool) {
 	path, _, _ = strings.Cut(path, "?")
 	path = strings.TrimRight(path, "/")
 	for _, a := range apis {
@@ -88,7 +88,7 @@ func RouteEnds() (ends []string) {
 // routes, or another API's, at a path, false for a path of none and for an API that
 // has no such list.
 func ModelsPath(a API, path string) (string, bool) {
-	m, ok := match(path, append([]API{a}, All()...))
+	m, ok := matchRoute(path, append([]API{a}, All()...))
 	if !ok || a.Models() == "" {
 		return "", false
 	}

@@ -62,7 +62,7 @@ func TestRoutes(t *testing.T) {
 		"/v1beta/models/%zz:generateContent":               {},
 		"/v1beta/models/a:generateContent:generateContent": {API: named{}, Route: named{}.Routes()[1], Model: "a:generateContent"},
 	} {
-		if m, ok := match(path, apis); m != want || ok != (want.API != nil) {
+		if m, ok := matchRoute(path, apis); m != want || ok != (want.API != nil) {
 			t.Errorf("%s: %+v, want %+v", path, m, want)
 		}
 	}
@@ -75,7 +75,7 @@ func TestRoutes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		model := rapid.StringN(1, 20, -1).Filter(func(s string) bool { return len([]byte(s)) > 0 }).Draw(t, "model")
 		route := rapid.SampledFrom(named{}.Routes()).Draw(t, "route")
-		m, ok := match("/base"+RoutePath(route, model), apis)
+		m, ok := matchRoute("/base"+RoutePath(route, model), apis)
 		if !ok || m.Model != model || m.Route != route || m.Base != "/base" {
 			t.Fatalf("%q: %+v", RoutePath(route, model), m)
 		}

@@ -222,7 +222,7 @@ func (c *Cascade) fitCorrection(at []float64, least int) {
 		p := &cascading{c: c, by: 1e9, seed: seed}
 		var gaps []float64
 		for len(gaps) < n {
-			p.fill()
+			p.drawGroup()
 			gaps = append(gaps, p.gaps...)
 		}
 		return gaps
@@ -357,7 +357,7 @@ func (c *Cascade) Check() string {
 			return "the correction of gaps"
 		}
 	}
-	if r := c.rate(); !(r >= MinRate && r <= MaxRate) {
+	if r := c.meanRate(); !(r >= MinRate && r <= MaxRate) {
 		return "the rate"
 	}
 	return ""
@@ -371,8 +371,8 @@ func (c *Cascade) cycleSeconds() (sum float64) {
 	return sum
 }
 
-// rate is that of the log, per second.
-func (c *Cascade) rate() float64 { return float64(c.Requests) / c.cycleSeconds() }
+// meanRate is that of the log, per second.
+func (c *Cascade) meanRate() float64 { return float64(c.Requests) / c.cycleSeconds() }
 
 // gapCount returns the number of gaps between a knot and the next.
 func (c *Cascade) gapCount(group int) int {
@@ -421,7 +421,7 @@ func FromCascade(c *Cascade) (*Law, error) {
 	if what := c.Check(); what != "" {
 		return nil, say.Errorf("the arrivals of the profile: %s makes no law", what)
 	}
-	return &Law{"profile", cascadeLaw{c}, c.rate()}, nil
+	return &Law{"profile", cascadeLaw{c}, c.meanRate()}, nil
 }
 
 // WithRate is a law with a rate of its own, which it has where none is asked for.
@@ -455,7 +455,7 @@ func (l cascadeLaw) variance(rate, x float64) float64 {
 }
 
 func (l cascadeLaw) process(rate float64, start uint64, from int64, _ bool) (Process, error) {
-	p := &cascading{c: l.Cascade, by: l.rate() / rate * 1e9, seed: start, at: float64(from)}
+	p := &cascading{c: l.Cascade, by: l.meanRate() / rate * 1e9, seed: start, at: float64(from)}
 	if from > 0 { // before it begins, what comes at its end
 		length := l.cycleSeconds() * p.by
 		p.at -= math.Ceil(float64(from)/length) * length
@@ -485,7 +485,7 @@ type cascading struct {
 // Peek returns what Next will give.
 func (p *cascading) Peek() int64 {
 	if len(p.due) == 0 {
-		p.fill()
+		p.drawGroup()
 	}
 	return p.due[0]
 }
@@ -496,8 +496,8 @@ func (p *cascading) Next() int64 {
 	return due
 }
 
-// fill draws the due times of a group.
-func (p *cascading) fill() {
+// drawGroup draws the due times of a group.
+func (p *cascading) drawGroup() {
 	c, g := p.c, p.group
 	n := c.gapCount(g)
 	mean := func(g int) float64 { return c.Spans[g] / float64(c.gapCount(g)) }

@@ -137,8 +137,8 @@ func (l mmpp) shape() Expected {
 
 func (l mmpp) cv(rate float64) float64 { return cvOf(l, rate) }
 
-// generator is Q and the rates, of states that take turns.
-func (l mmpp) generator(rate float64) (q matrix, rates []float64, share []float64) {
+// generatorMatrix is Q and the rates, of states that take turns.
+func (l mmpp) generatorMatrix(rate float64) (q matrix, rates []float64, share []float64) {
 	n := len(l.times)
 	q = newMatrix(n)
 	for i, t := range l.times {
@@ -151,7 +151,7 @@ func (l mmpp) generator(rate float64) (q matrix, rates []float64, share []float6
 
 // none is π·exp((Q−Λ)x)·1.
 func (l mmpp) none(rate, x float64) float64 {
-	q, rates, share := l.generator(rate)
+	q, rates, share := l.generatorMatrix(rate)
 	for i := range q {
 		q[i][i] -= rates[i]
 	}
@@ -169,7 +169,7 @@ func (l mmpp) none(rate, x float64) float64 {
 // (πΛ)·exp(Qu)·(Λ−λ)1: the double integral is a block of the exponential of
 // [[Q,I,0],[0,0,I],[0,0,0]] (Van Loan, IEEE Transactions on Automatic Control 23, 1978).
 func (l mmpp) variance(rate, x float64) float64 {
-	q, rates, share := l.generator(rate)
+	q, rates, share := l.generatorMatrix(rate)
 	n := len(q)
 	m := newMatrix(3 * n)
 	for i := range n {

@@ -225,8 +225,8 @@ func (p *replayed) dueOf(s, i int64) int64 {
 	return p.trace.scaleStamp(s, p.rate)
 }
 
-// fill reads until what is due first is known: no stamp behind has an earlier time.
-func (p *replayed) fill() {
+// readAhead reads until what is due first is known: no stamp behind has an earlier time.
+func (p *replayed) readAhead() {
 	for p.next < p.trace.n {
 		if len(p.read) == 0 {
 			p.read = slices.Grow(p.read[:0], stampsRead)[:min(stampsRead, p.trace.n-p.next)]
@@ -256,7 +256,7 @@ func (p *replayed) Row() int64 { return p.row }
 
 // Peek returns what Next will give.
 func (p *replayed) Peek() int64 {
-	p.fill()
+	p.readAhead()
 	if p.due[0] > math.MaxInt64-max(p.origin, 0) {
 		return math.MaxInt64
 	}

@@ -164,7 +164,7 @@ func (l *Log) addRecord(number int, r record, hand func(*Request)) {
 		return
 	}
 	if list := r.valueAt("attributes"); len(list) > 0 && list[0] == '[' {
-		r = append(r, attributes(list))
+		r = append(r, otlpAttributes(list))
 	}
 	q := &Request{At: unknown, End: unknown, Input: unknown, Output: unknown, TTFT: unknown}
 	ok := false
@@ -361,7 +361,7 @@ func otlpSpans(top map[string]json.RawMessage) (out []record, ok bool) {
 			_ = json.Unmarshal(res[key], &scopes)
 			for _, s := range scopes {
 				for _, span := range s.Spans {
-					r := record{normalizeKeys(span), attributes(span["attributes"])}
+					r := record{normalizeKeys(span), otlpAttributes(span["attributes"])}
 					delete(span, "attributes")
 					var status struct{ Code any }
 					if json.Unmarshal(span["status"], &status) == nil {
@@ -378,8 +378,8 @@ func otlpSpans(top map[string]json.RawMessage) (out []record, ok bool) {
 	return out, true
 }
 
-// attributes are those of OTLP: a list of keys with a value of some type.
-func attributes(raw json.RawMessage) map[string]json.RawMessage {
+// otlpAttributes are those of OTLP: a list of keys with a value of some type.
+func otlpAttributes(raw json.RawMessage) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	var list []struct {
 		Key   string                     `json:"key"`

@@ -49,13 +49,13 @@ func ReadLog(name string, take func(q *Request) bool) (*Log, error) {
 		return nil, say.Errorf("%s:%v", name, err).WithHint(say.HintOf(err))
 	}
 	if l.Requests == 0 {
-		return nil, say.Errorf("%s: no request in it%s", name, l.Reasons()).WithHint(logHint)
+		return nil, say.Errorf("%s: no request in it%s", name, l.RejectReasons()).WithHint(logHint)
 	}
 	return l, nil
 }
 
-// Reasons tells why lines were left out, with the line of the first of each.
-func (l *Log) Reasons() string {
+// RejectReasons tells why lines were left out, with the line of the first of each.
+func (l *Log) RejectReasons() string {
 	var b strings.Builder
 	for _, reason := range slices.Sorted(maps.Keys(l.Rejected)) {
 		fmt.Fprintf(&b, "; %s, the first at line %d: %s", say.Plural(l.Rejected[reason], "line"), l.First[reason], reason)

@@ -59,7 +59,7 @@ var Kind = engine.Kind{
 	Values:     map[string]map[string]string{"kv_cache_dtype": {"fp8": "fp8_e4m3"}},
 	Own:        own{policy: "fcfs", conservativeness: 1, maxPrefill: 16384},
 	Scheduler: engine.Scheduler{
-		Complete: complete,
+		Complete: completeConfig,
 		New: func(c *engine.Config, seed uint64, cost twin.Cost) twin.Model {
 			return sglang.New(settings(c, seed), cost)
 		},
@@ -74,7 +74,7 @@ var Kind = engine.Kind{
 	},
 	Server: engine.Server{
 		Metrics: metrics, VersionPath: "/get_server_info", SettingsPath: "/get_server_info", // of two names of that route earlier versions have this alone
-		Face: engine.Face{About: " (/generate)", Open: open, APIs: []string{"sglang"}},
+		Face: engine.Face{About: " (/generate)", Open: openAPI, APIs: []string{"sglang"}},
 	},
 	Launch: engine.Launch{
 		Command: func(model string) []string {
@@ -96,8 +96,8 @@ var Kind = engine.Kind{
 	},
 }
 
-// open opens its API server, with its own route beside OpenAI's.
-func open(s dialect.Served) dialect.Dialect {
+// openAPI opens its API server, with its own route beside OpenAI's.
+func openAPI(s dialect.Served) dialect.Dialect {
 	return widened{sglangapi.Open(s), []dialect.Route{native.GenerateRoute(s)}}
 }
 
@@ -110,9 +110,9 @@ type widened struct {
 // Routes implements [dialect.Dialect].
 func (w widened) Routes() []dialect.Route { return append(w.Dialect.Routes(), w.more...) }
 
-// complete works out what was left open as SGLang does (memory_hook.py,
+// completeConfig works out what was left open as SGLang does (memory_hook.py,
 // kv_cache_configurator.py of 0.5.23).
-func complete(c *engine.Config, h *engine.Host) error {
+func completeConfig(c *engine.Config, h *engine.Host) error {
 	s, m := &c.Settings, h.MemoryGiB
 	chunk, graphs := 16384, 512
 	switch {

@@ -37,7 +37,7 @@ var Kind = engine.Kind{
 	},
 	Own: vllm.Default().Own,
 	Scheduler: engine.Scheduler{
-		Complete: complete,
+		Complete: completeConfig,
 		New: func(c *engine.Config, seed uint64, cost twin.Cost) twin.Model {
 			s := settings(c)
 			s.Seed = seed
@@ -71,8 +71,8 @@ func settings(c *engine.Config) vllm.Settings {
 	return vllm.Settings{Settings: c.Settings, Own: own}
 }
 
-// complete works out memory and batch as vLLM does.
-func complete(c *engine.Config, h *engine.Host) error {
+// completeConfig works out memory and batch as vLLM does.
+func completeConfig(c *engine.Config, h *engine.Host) error {
 	batchDefaults(c, h)
 	if err := h.Fit(); err != nil {
 		return err

@@ -179,7 +179,7 @@ func (a *Answer) cacheKey(i int) uint32 {
 	p := a.plan
 	switch {
 	case p.Call != nil:
-		return fold(uint64(i)) ^ tokenKey([]byte(p.Call.Args))
+		return foldHash(uint64(i)) ^ tokenKey([]byte(p.Call.Args))
 	case p.isGiven(i):
 		return p.Given.cacheKey(i - p.lead)
 	}
@@ -192,11 +192,11 @@ func (a *Answer) ID(i int) uint32 {
 	switch {
 	case p.Call != nil:
 		if text := p.Call.ArgsIn(i, i+1); text != "" {
-			return v.id([]byte(text))
+			return v.idOf([]byte(text))
 		}
 		return v.specialID(i)
 	case p.isGiven(i):
-		return p.Given.id(v, i-p.lead)
+		return p.Given.tokenID(v, i-p.lead)
 	case p.Reasoning > 0 && i == p.Reasoning:
 		return v.specialID(1) // what ends the reasoning
 	}

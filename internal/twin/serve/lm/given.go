@@ -26,7 +26,7 @@ func (m *Model) TokenizeGiven(text string) *Given {
 		at += len(b)
 		g.ends = append(g.ends, characterAt(text, at))
 		g.keys = append(g.keys, tokenKey(b))
-		g.ids = append(g.ids, m.vocab.id(b))
+		g.ids = append(g.ids, m.vocab.idOf(b))
 	}
 	if m.cfg.Tokenize != nil {
 		m.cfg.Tokenize([]byte(text), token)
@@ -62,7 +62,7 @@ func (g *Given) cacheKey(i int) uint32 {
 	return specialKey(0)
 }
 
-func (g *Given) id(v *vocabulary, i int) uint32 {
+func (g *Given) tokenID(v *vocabulary, i int) uint32 {
 	if i < len(g.ids) {
 		return g.ids[i]
 	}

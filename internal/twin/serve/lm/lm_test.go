@@ -76,11 +76,11 @@ func TestVocabularyIsBounded(t *testing.T) {
 	var v vocabulary
 	v.init(leastVocab, nil)
 	for i := range 10 * leastVocab {
-		if id := v.id(fmt.Appendf(nil, "text %d", i)); id >= v.size-specials || id < 256 {
+		if id := v.idOf(fmt.Appendf(nil, "text %d", i)); id >= v.size-specials || id < 256 {
 			t.Fatalf("id %d", id)
 		}
 	}
-	v.id(bytes.Repeat([]byte("a"), 1<<20))
+	v.idOf(bytes.Repeat([]byte("a"), 1<<20))
 	if len(v.text) > leastVocab {
 		t.Errorf("%d texts", len(v.text))
 	}

@@ -68,7 +68,7 @@ func New(c Config) *Model {
 		if c.Tokenize != nil {
 			c.Tokenize([]byte(w), func(token []byte) { b = token })
 		}
-		m.stock[i].id, m.stock[i].key = m.vocab.id(b), tokenKey(b)
+		m.stock[i].id, m.stock[i].key = m.vocab.idOf(b), tokenKey(b)
 	}
 	return m
 }

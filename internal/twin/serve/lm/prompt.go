@@ -135,7 +135,7 @@ func (m *Model) Encode(text []byte, template int) []uint32 {
 	ids := make([]uint32, 0, len(text)/5+template+1)
 	m.eachToken(text, template,
 		func(i int) { ids = append(ids, m.vocab.specialID(i)) },
-		func(b []byte) { ids = append(ids, m.vocab.id(b)) })
+		func(b []byte) { ids = append(ids, m.vocab.idOf(b)) })
 	return ids
 }
 

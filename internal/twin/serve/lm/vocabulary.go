@@ -64,9 +64,9 @@ func (v *vocabulary) isSpecial(id uint32) (int, bool) {
 	return int(v.size - 1 - id), id < v.size && id >= v.size-specials
 }
 
-// id is that of a token's text. A text that comes when its place in the
+// idOf is that of a token's text. A text that comes when its place in the
 // vocabulary is full shares the id of another one.
-func (v *vocabulary) id(b []byte) uint32 {
+func (v *vocabulary) idOf(b []byte) uint32 {
 	if len(b) == 1 {
 		return uint32(b[0])
 	}
@@ -125,7 +125,7 @@ func (v *vocabulary) cacheKey(id uint32) uint32 {
 	if text := v.appendText(room[:0], id); len(text) > 0 {
 		return tokenKey(text)
 	}
-	return fold(1<<40 | uint64(id))
+	return foldHash(1<<40 | uint64(id))
 }
 
 // tokenKey returns the key by which the prefix cache knows a token: a hash of its text (FNV-1a).
@@ -134,12 +134,12 @@ func tokenKey(b []byte) uint32 {
 	for _, c := range b {
 		h = (h ^ uint64(c)) * 1099511628211
 	}
-	return fold(h)
+	return foldHash(h)
 }
 
 // specialKey is that of the template's token i.
-func specialKey(i int) uint32 { return fold(1<<41 | uint64(i%specials)) }
+func specialKey(i int) uint32 { return foldHash(1<<41 | uint64(i%specials)) }
 
-// fold makes 32 bits of a hash: what the prefix cache compares is hashed again
+// foldHash makes 32 bits of a hash: what the prefix cache compares is hashed again
 // with the tokens around it.
-func fold(h uint64) uint32 { return uint32(twin.Mix(h) >> 32) }
+func foldHash(h uint64) uint32 { return uint32(twin.Mix(h) >> 32) }

@@ -83,9 +83,9 @@ type answering struct {
 	silent bool // without usage
 }
 
-// begin makes the call of a request, whose writer is made by the caller; false where
+// beginCall makes the call of a request, whose writer is made by the caller; false where
 // prompt and answer have no room.
-func begin(s dialect.Served, req *dialect.Request, a asked) (*answering, *dialect.Call, bool) {
+func beginCall(s dialect.Served, req *dialect.Request, a asked) (*answering, *dialect.Call, bool) {
 	w := &answering{Served: s}
 	template := 0
 	if a.chat {
@@ -164,8 +164,8 @@ func (w *answering) appendIDs(b []byte, from, to int) []byte {
 	return b
 }
 
-// decode reads a request's body; what is wrong with it is said in plain words.
-func decode(req *dialect.Request, into any) (problem string) {
+// decodeBody reads a request's body; what is wrong with it is said in plain words.
+func decodeBody(req *dialect.Request, into any) (problem string) {
 	d := json.NewDecoder(strings.NewReader(string(req.Body)))
 	if err := d.Decode(into); err != nil {
 		return "the body is not as it should be: " + err.Error()

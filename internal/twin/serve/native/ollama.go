@@ -74,7 +74,7 @@ func ollamaAnswer(s dialect.Served, req *dialect.Request, chat bool) (*dialect.C
 		r := ollamaError(status, fmt.Sprintf(format, args...))
 		return nil, &r
 	}
-	if problem := decode(req, &in); problem != "" {
+	if problem := decodeBody(req, &in); problem != "" {
 		return refuse(http.StatusBadRequest, "%s", problem)
 	}
 	if in.Model != s.Name && in.Model != s.Name+":latest" {
@@ -103,7 +103,7 @@ func ollamaAnswer(s dialect.Served, req *dialect.Request, chat bool) (*dialect.C
 			a.tools = append(a.tools, lm.Call{Name: t.Function.Name, Args: example.OfSchema(t.Function.Parameters)})
 		}
 	}
-	w, call, ok := begin(s, req, a)
+	w, call, ok := beginCall(s, req, a)
 	if !ok {
 		return refuse(http.StatusBadRequest, "the input length exceeds the context length")
 	}

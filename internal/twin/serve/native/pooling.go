@@ -62,7 +62,7 @@ func (p *pooling) beginEmbeddings(req *dialect.Request) (*dialect.Call, *dialect
 		Format     string          `json:"encoding_format"`
 		Dimensions int             `json:"dimensions"`
 	}
-	if problem := decode(req, &in); problem != "" {
+	if problem := decodeBody(req, &in); problem != "" {
 		return p.refuse(http.StatusBadRequest, "%s", problem)
 	}
 	var texts list
@@ -96,7 +96,7 @@ func (p *pooling) beginRerank(req *dialect.Request) (*dialect.Call, *dialect.Rep
 		Documents *list   `json:"documents"`
 		Top       int     `json:"top_n"`
 	}
-	if problem := decode(req, &in); problem != "" {
+	if problem := decodeBody(req, &in); problem != "" {
 		return p.refuse(http.StatusBadRequest, "%s", problem)
 	}
 	switch {

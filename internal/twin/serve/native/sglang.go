@@ -27,7 +27,7 @@ func GenerateRoute(s dialect.Served) dialect.Route {
 			r := sglangError(http.StatusBadRequest, fmt.Sprintf(format, args...))
 			return nil, &r
 		}
-		if problem := decode(req, &in); problem != "" {
+		if problem := decodeBody(req, &in); problem != "" {
 			return refuse("%s (the mock takes one prompt a request)", problem)
 		}
 		a := asked{ids: in.IDs, stream: in.Stream, limit: in.Params.Max, stops: in.Params.Stop,
@@ -43,7 +43,7 @@ func GenerateRoute(s dialect.Served) dialect.Route {
 				return refuse("The input_ids contain an id out of the vocabulary: %d", id)
 			}
 		}
-		w, call, ok := begin(s, req, a)
+		w, call, ok := beginCall(s, req, a)
 		if !ok {
 			return refuse("The input is longer than the model's context length (%d tokens).", s.MaxModelLen)
 		}

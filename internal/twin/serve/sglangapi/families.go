@@ -14,8 +14,8 @@ type page struct {
 	engines []reading
 }
 
-// expose writes the page of all engines.
-func (a *api) expose(engines []reading, web *prom.HTTP) []byte {
+// writeMetrics writes the page of all engines.
+func (a *api) writeMetrics(engines []reading, web *prom.HTTP) []byte {
 	x := &page{prom.NewPage(a.Began), engines}
 	x.Joined = true
 	x.WriteGauge("sglang:routing_keys_active", "Keys of a router that requests under way have, not told here.", prom.Series{})

@@ -7,8 +7,8 @@ import (
 	"pitot/internal/twin/serve/lm"
 )
 
-// logprob is that of the rank-th best token, 0 the one that is sent.
-func logprob(rank int) string { return strconv.Itoa(-1-rank) + ".5" }
+// formatLogprob is that of the rank-th best token, 0 the one that is sent.
+func formatLogprob(rank int) string { return strconv.Itoa(-1-rank) + ".5" }
 
 // inJSON is the rank-th best in place of token i as it stands in a JSON string, and its
 // bytes as a list.
@@ -35,7 +35,7 @@ func (w *writer) appendLogprobs(b []byte, c *choice, from, to int) []byte {
 	token := func(i, rank int) {
 		text, bytes := c.inJSON(i, rank)
 		b = append(append(append(b, `{"token":"`...), text...), `","bytes":`...)
-		b = append(append(append(b, bytes...), `,"logprob":`...), logprob(rank)...)
+		b = append(append(append(b, bytes...), `,"logprob":`...), formatLogprob(rank)...)
 	}
 	b = append(b, `{"content":[`...)
 	for i := from; i < to; i++ {
@@ -70,7 +70,7 @@ func (w *writer) completionLogprobs(b []byte, c *choice, from, to int) []byte {
 		b = append(b, ']')
 	}
 	list(`{"text_offset":`, func(int) { b = append(b, "-1"...) })
-	list(`,"token_logprobs":`, func(int) { b = append(b, logprob(0)...) })
+	list(`,"token_logprobs":`, func(int) { b = append(b, formatLogprob(0)...) })
 	list(`,"tokens":`, func(i int) {
 		text, _ := c.inJSON(i, 0)
 		b = append(append(append(b, '"'), text...), '"')
@@ -82,7 +82,7 @@ func (w *writer) completionLogprobs(b []byte, c *choice, from, to int) []byte {
 		for rank := range w.logprobs {
 			b = append(b, "{,"[min(rank, 1)])
 			text, _ := c.inJSON(i, rank)
-			b = append(append(append(append(b, '"'), text...), `":`...), logprob(rank)...)
+			b = append(append(append(append(b, '"'), text...), `":`...), formatLogprob(rank)...)
 		}
 		b = append(b, '}')
 	})

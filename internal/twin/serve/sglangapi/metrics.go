@@ -125,5 +125,5 @@ func (m *metrics) Page(engines []dialect.Reading, web *prom.HTTP) func() []byte 
 			s.Radix.Computed, s.Radix.Found = s.PrefixQueries-s.PrefixHits, s.PrefixHits
 		}
 	}
-	return func() []byte { return m.api.expose(all, web) }
+	return func() []byte { return m.api.writeMetrics(all, web) }
 }

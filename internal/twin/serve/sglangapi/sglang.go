@@ -30,15 +30,15 @@ func (a *api) Routes() []dialect.Route {
 	return []dialect.Route{
 		{Path: "/v1/chat/completions", Methods: post, Generate: a.beginChat},
 		{Path: "/v1/completions", Methods: post, Generate: a.beginCompletion},
-		{Path: "/v1/models", Methods: get, Reply: a.models},
+		{Path: "/v1/models", Methods: get, Reply: a.answerModels},
 		{Path: "/model_info", Methods: get, Reply: a.modelInfo},
 		{Path: "/get_model_info", Methods: get, Reply: a.modelInfo},
 		{Path: "/server_info", Methods: get, Reply: a.serverInfo},
 		{Path: "/get_server_info", Methods: get, Reply: a.serverInfo},
-		{Path: "/health", Methods: get, Early: true, Reply: health},
-		{Path: "/health_generate", Methods: get, Early: true, Reply: health},
-		{Path: "/ready", Methods: get, Early: true, Reply: health},
-		{Path: "/ping", Methods: get, Early: true, Reply: health},
+		{Path: "/health", Methods: get, Early: true, Reply: answerHealth},
+		{Path: "/health_generate", Methods: get, Early: true, Reply: answerHealth},
+		{Path: "/ready", Methods: get, Early: true, Reply: answerHealth},
+		{Path: "/ping", Methods: get, Early: true, Reply: answerHealth},
 		{Path: "/flush_cache", Methods: put, Reply: keepsCache},
 		{Path: "/metrics", Methods: get, Metrics: true},
 	}
@@ -71,9 +71,9 @@ func (a *api) Preflight(r *dialect.Request) (dialect.Reply, bool) {
 	return dialect.Reply{Status: http.StatusOK, Type: "text/plain; charset=utf-8", Header: header, Bare: true, Body: []byte("OK")}, true
 }
 
-// health answers what asks whether the server is there. The real one has a token generated
+// answerHealth answers what asks whether the server is there. The real one has a token generated
 // first and takes a second for it; this one answers at once.
-func health(r *dialect.Request) dialect.Reply {
+func answerHealth(r *dialect.Request) dialect.Reply {
 	if r.Loading {
 		return dialect.Reply{Status: http.StatusServiceUnavailable}
 	}
@@ -85,8 +85,8 @@ func keepsCache(*dialect.Request) dialect.Reply {
 	return dialect.Reply{Status: http.StatusBadRequest, Type: "text/plain; charset=utf-8", Body: []byte("The mock does not flush its cache; start it again.\n")}
 }
 
-// models answers /v1/models.
-func (a *api) models(*dialect.Request) dialect.Reply {
+// answerModels answers /v1/models.
+func (a *api) answerModels(*dialect.Request) dialect.Reply {
 	type card struct {
 		ID          string  `json:"id"`
 		Object      string  `json:"object"`

@@ -228,7 +228,7 @@ func TestTold(t *testing.T) {
 		a := opened(lm.Config{})
 		a.Name = rapid.String().Draw(t, "name")
 		a.Settings = map[string]string{"max_total_tokens": "100", rapid.String().Draw(t, "key"): rapid.String().Draw(t, "value")}
-		for _, r := range []dialect.Reply{a.models(nil), a.modelInfo(nil), a.serverInfo(nil)} {
+		for _, r := range []dialect.Reply{a.answerModels(nil), a.modelInfo(nil), a.serverInfo(nil)} {
 			if !json.Valid(r.Body) || string(r.Body) == "null" {
 				t.Fatalf("%s", r.Body)
 			}

@@ -50,10 +50,10 @@ func (b *body) chatOfMessages() (map[string]any, *dialect.Reply) {
 			b.noteMissing(name)
 		}
 	}
-	if model, ok := b.str("model"); ok && model == "" {
+	if model, ok := b.stringField("model"); ok && model == "" {
 		b.complainWith("value_error", "body.model", "Value error, Model is required", b.m["model"], "'error': ValueError('Model is required')")
 	}
-	if n := b.integer("max_tokens", 1); n <= 0 {
+	if n := b.intField("max_tokens", 1); n <= 0 {
 		b.complainWith("value_error", "body.max_tokens", "Value error, max_tokens must be positive", b.m["max_tokens"], "'error': ValueError('max_tokens must be positive')")
 	}
 	if refused := b.faultReply(); refused != nil {
@@ -61,7 +61,7 @@ func (b *body) chatOfMessages() (map[string]any, *dialect.Reply) {
 	}
 	chat := b.selectFields("model", "max_tokens", "temperature", "top_p", "top_k", "cache_salt")
 	chat["max_completion_tokens"] = b.m["max_tokens"]
-	if b.boolean("stream") {
+	if b.boolField("stream") {
 		chat["stream"] = true
 		chat["stream_options"] = map[string]bool{"include_usage": true}
 	}

@@ -8,10 +8,10 @@ import (
 	"pitot/internal/twin/serve/prom"
 )
 
-// expose writes what a vLLM 0.32 server writes of its process, its engines and
+// writeMetrics writes what a vLLM 0.32 server writes of its process, its engines and
 // its routes: the same families in the same
 // order, with the same labels and buckets.
-func (a *api) expose(engines []reading, tokens []float64, web *prom.HTTP) []byte {
+func (a *api) writeMetrics(engines []reading, tokens []float64, web *prom.HTTP) []byte {
 	x := prom.NewPage(a.Began)
 	x.WritePython()
 	x.WriteProcess()

@@ -57,8 +57,8 @@ func (b *body) hasField(name string) bool {
 	return ok && string(raw) != "null"
 }
 
-// integer is a field's value, def if it is not there.
-func (b *body) integer(name string, def int) int {
+// intField is a field's value, def if it is not there.
+func (b *body) intField(name string, def int) int {
 	if b.hasField(name) {
 		if n, ok := b.parseWhole(name, b.m[name]); ok {
 			return int(n)
@@ -93,8 +93,8 @@ func (b *body) parseWhole(loc string, raw json.RawMessage) (int64, bool) {
 	return 0, false
 }
 
-// ids is a field that is a list of token ids, nil if it is not there.
-func (b *body) ids(name string) []int64 {
+// idsField is a field that is a list of token ids, nil if it is not there.
+func (b *body) idsField(name string) []int64 {
 	if !b.hasField(name) {
 		return nil
 	}
@@ -115,8 +115,8 @@ func sortedKeys(object map[string]json.RawMessage) []string {
 	return slices.Sorted(maps.Keys(object))
 }
 
-// number is a field's value, def if it is not there.
-func (b *body) number(name string, def float64) float64 {
+// floatField is a field's value, def if it is not there.
+func (b *body) floatField(name string, def float64) float64 {
 	if !b.hasField(name) {
 		return def
 	}
@@ -128,8 +128,8 @@ func (b *body) number(name string, def float64) float64 {
 	return f
 }
 
-// boolean is a field's value, false if it is not there.
-func (b *body) boolean(name string) bool {
+// boolField is a field's value, false if it is not there.
+func (b *body) boolField(name string) bool {
 	if !b.hasField(name) {
 		return false
 	}
@@ -143,8 +143,8 @@ func (b *body) boolean(name string) bool {
 	return false
 }
 
-// str is a field that is a string.
-func (b *body) str(name string) (string, bool) {
+// stringField is a field that is a string.
+func (b *body) stringField(name string) (string, bool) {
 	var s string
 	if !b.hasField(name) || json.Unmarshal(b.m[name], &s) != nil {
 		return "", false
@@ -152,12 +152,12 @@ func (b *body) str(name string) (string, bool) {
 	return s, true
 }
 
-// strs is a field that is a string or a list of strings.
-func (b *body) strs(name string) []string {
+// stringsField is a field that is a string or a list of strings.
+func (b *body) stringsField(name string) []string {
 	if !b.hasField(name) {
 		return nil
 	}
-	if one, ok := b.str(name); ok {
+	if one, ok := b.stringField(name); ok {
 		return []string{one}
 	}
 	var many []string

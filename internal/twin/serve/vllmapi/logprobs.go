@@ -12,8 +12,8 @@ import (
 // --max-logprobs).
 const maxLogprobs = 20
 
-// logprob is that of the rank-th best token, 0 the one that is sent.
-func logprob(rank int) string { return strconv.Itoa(-1-rank) + ".5" }
+// formatLogprob is that of the rank-th best token, 0 the one that is sent.
+func formatLogprob(rank int) string { return strconv.Itoa(-1-rank) + ".5" }
 
 // appendLogprobs appends the logprobs of the tokens [from, to), or null.
 func (w *writer) appendLogprobs(b []byte, c *choice, from, to int) []byte {
@@ -48,7 +48,7 @@ func (c *choice) alternativeWord(i, rank int) (text, bytes string) {
 func (w *writer) chatLogprobs(b []byte, c *choice, from, to int) []byte {
 	appendToken := func(text, bytes string, rank int) {
 		b = append(append(b, `{"token":"`...), text...)
-		b = append(append(b, `","logprob":`...), logprob(rank)...)
+		b = append(append(b, `","logprob":`...), formatLogprob(rank)...)
 		b = append(append(b, `,"bytes":`...), bytes...)
 	}
 	b = append(b, `{"content":[`...)
@@ -115,7 +115,7 @@ func (w *writer) completionLogprobs(b []byte, c *choice, from, to int) []byte {
 			b = append(b, "null"...)
 			return
 		}
-		b = append(b, logprob(t.rank)...)
+		b = append(b, formatLogprob(t.rank)...)
 	})
 	list(`,"tokens":`, func(t *scored) { b = append(append(append(b, '"'), t.text...), '"') })
 	list(`,"top_logprobs":`, func(t *scored) {
@@ -123,10 +123,10 @@ func (w *writer) completionLogprobs(b []byte, c *choice, from, to int) []byte {
 			b = append(b, "null"...)
 			return
 		}
-		b = append(append(append(append(b, '{', '"'), t.text...), `":`...), logprob(t.rank)...)
+		b = append(append(append(append(b, '{', '"'), t.text...), `":`...), formatLogprob(t.rank)...)
 		for rank, other := range t.best {
 			if other != t.text {
-				b = append(append(append(append(b, ',', '"'), other...), `":`...), logprob(rank)...)
+				b = append(append(append(append(b, ',', '"'), other...), `":`...), formatLogprob(rank)...)
 			}
 		}
 		b = append(b, '}')
@@ -161,7 +161,7 @@ func (w *writer) appendPromptLogprobs(b []byte, c *choice) []byte {
 	}
 	appendToken := func(id uint32, rank int) {
 		b = append(strconv.AppendUint(append(b, '"'), uint64(id), 10), `":{"logprob":`...)
-		b = append(append(b, logprob(rank)...), `,"rank":`...)
+		b = append(append(b, formatLogprob(rank)...), `,"rank":`...)
 		b = append(strconv.AppendInt(b, int64(rank+1), 10), `,"decoded_token":`...)
 		b = append(append(b, dialect.Marshal(string(w.model.Decode(nil, id)))...), '}')
 	}

@@ -125,7 +125,7 @@ func (m *metrics) Page(engines []dialect.Reading, web *prom.HTTP) func() []byte 
 		}
 	}
 	limits := m.engines[0].tokenLimits
-	return func() []byte { return m.api.expose(all, limits, web) }
+	return func() []byte { return m.api.writeMetrics(all, limits, web) }
 }
 
 // reading is everything that /metrics shows of an engine.

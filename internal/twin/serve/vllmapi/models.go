@@ -39,8 +39,8 @@ type modelList struct {
 	Data   []modelCard `json:"data"`
 }
 
-// models answers /v1/models.
-func (a *api) models(*dialect.Request) dialect.Reply {
+// answerModels answers /v1/models.
+func (a *api) answerModels(*dialect.Request) dialect.Reply {
 	began := int64(a.Began)
 	return dialect.JSON(http.StatusOK, modelList{"list", []modelCard{{
 		ID: a.Name, Object: "model", Created: began, OwnedBy: "pitot",

@@ -16,7 +16,7 @@ import (
 func (a *api) parsePrompts(b *body) ([]lm.Prompt, *dialect.Reply) {
 	raw := b.m["prompt"]
 	var list []json.RawMessage
-	if one, ok := b.str("prompt"); ok {
+	if one, ok := b.stringField("prompt"); ok {
 		return []lm.Prompt{a.model.TextPrompt([]byte(one), 0)}, nil
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
@@ -102,13 +102,13 @@ func (b *body) parseTruncation() (t lm.Truncation) {
 	const field, side = "truncate_prompt_tokens", "truncation_side"
 	if b.hasField(field) {
 		t.Set = true
-		if t.Keep = b.integer(field, -1); t.Keep < -1 {
+		if t.Keep = b.intField(field, -1); t.Keep < -1 {
 			b.atLeast(field, -1, b.m[field])
 		}
 	}
 	t.Left = true
 	if b.hasField(side) {
-		where, _ := b.str(side)
+		where, _ := b.stringField(side)
 		if t.Left = where == "left"; !t.Left && where != "right" {
 			const words = "'left' or 'right'"
 			b.complainWith("literal_error", "body."+side, "Input should be "+words, b.m[side], "'expected': "+pythonString(words))

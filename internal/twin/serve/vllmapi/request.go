@@ -86,18 +86,18 @@ func (a *api) read(req *dialect.Request, chat bool) (*reader, *dialect.Reply) {
 // together.
 func (r *reader) readFields() *dialect.Reply {
 	b, p := r.body, &r.plan
-	r.stream = b.boolean("stream")
-	r.n = b.integer("n", 1)
-	r.echo = b.boolean("echo")
-	p.KeepStop = b.boolean("include_stop_str_in_output")
-	p.Stops = b.strs("stop")
-	p.Least = b.integer("min_tokens", 0)
-	r.priority = b.integer("priority", 0)
-	r.hideReasoning = b.hasField("include_reasoning") && !b.boolean("include_reasoning")
-	r.tokenIDs = b.boolean("return_token_ids")
-	r.ignoreEOS = b.boolean("ignore_eos")
+	r.stream = b.boolField("stream")
+	r.n = b.intField("n", 1)
+	r.echo = b.boolField("echo")
+	p.KeepStop = b.boolField("include_stop_str_in_output")
+	p.Stops = b.stringsField("stop")
+	p.Least = b.intField("min_tokens", 0)
+	r.priority = b.intField("priority", 0)
+	r.hideReasoning = b.hasField("include_reasoning") && !b.boolField("include_reasoning")
+	r.tokenIDs = b.boolField("return_token_ids")
+	r.ignoreEOS = b.boolField("ignore_eos")
 	r.readLimit()
-	if salt, ok := b.str("cache_salt"); ok {
+	if salt, ok := b.stringField("cache_salt"); ok {
 		r.salt = lm.HashSalt(salt)
 	}
 	r.readLogprobs()
@@ -108,13 +108,13 @@ func (r *reader) readFields() *dialect.Reply {
 	if r.chat {
 		p.Call, r.tools, call = b.toolCall()
 		r.parsed = p.Call != nil || len(r.tools) > 0
-		r.noHeader = b.hasField("add_generation_prompt") && !b.boolean("add_generation_prompt")
-		r.goOn = b.boolean("continue_final_message")
+		r.noHeader = b.hasField("add_generation_prompt") && !b.boolField("add_generation_prompt")
+		r.goOn = b.boolField("continue_final_message")
 		r.readMessages()
 	}
 	options = r.readStreamOptions()
 	if !r.chat {
-		if _, ok := b.str("suffix"); b.hasField("suffix") && !ok {
+		if _, ok := b.stringField("suffix"); b.hasField("suffix") && !ok {
 			b.noteFault("string_type", "body.suffix", "Input should be a valid string", b.m["suffix"])
 		}
 		if b.hasField("prompt") {
@@ -132,7 +132,7 @@ func (r *reader) readLimit() {
 		fields = []string{"max_completion_tokens", "max_tokens"} // the first rules
 	}
 	for _, field := range fields {
-		if n := r.integer(field, -1); r.hasField(field) && r.limitField == "" {
+		if n := r.intField(field, -1); r.hasField(field) && r.limitField == "" {
 			r.limit, r.limitField = n, field
 		}
 	}
@@ -162,12 +162,12 @@ func (r *reader) refuseHeader() *dialect.Reply {
 
 // readLogprobs reads which logprobs are asked for.
 func (r *reader) readLogprobs() {
-	r.tops = r.integer("top_logprobs", 0)
+	r.tops = r.intField("top_logprobs", 0)
 	switch {
-	case r.chat && r.boolean("logprobs"):
+	case r.chat && r.boolField("logprobs"):
 		r.logprobs = r.tops
 	case !r.chat && r.hasField("logprobs"):
-		r.logprobs = r.integer("logprobs", 0)
+		r.logprobs = r.intField("logprobs", 0)
 	}
 }
 
@@ -177,7 +177,7 @@ func (r *reader) refuseLogprobs() *dialect.Reply {
 		switch {
 		case r.tops < -1:
 			return parameterReply("top_logprobs", fmt.Sprint(r.tops), "`top_logprobs` must be a positive value or -1.")
-		case r.logprobs < 0 && !r.boolean("logprobs"):
+		case r.logprobs < 0 && !r.boolField("logprobs"):
 			return parameterReply("top_logprobs", "", "when using `top_logprobs`, `logprobs` must be set to true.")
 		}
 	}
@@ -215,7 +215,7 @@ func (r *reader) checkCombinations() *dialect.Reply {
 			return refused
 		}
 	}
-	if one, ok := r.str("prompt"); !r.chat && (!r.hasField("prompt") || ok && one == "") {
+	if one, ok := r.stringField("prompt"); !r.chat && (!r.hasField("prompt") || ok && one == "") {
 		return parameterReply("prompt", "", "Either prompt or prompt_embeds must be provided and non-empty.")
 	}
 	return nil
@@ -223,7 +223,7 @@ func (r *reader) checkCombinations() *dialect.Reply {
 
 // servedModel refuses a model that is not served.
 func (r *reader) servedModel() *dialect.Reply {
-	model, ok := r.str("model")
+	model, ok := r.stringField("model")
 	if !ok || model == "" || model == r.api.Name {
 		return nil
 	}
@@ -320,11 +320,11 @@ func (r *reader) checkValues() *dialect.Reply {
 	if refused := r.sampling.checkSampling(&r.ask, r.api.model.Size()); refused != nil {
 		return refused
 	}
-	if r.logprobs == -1 && r.hasField("logprobs") && (!r.chat || r.boolean("logprobs")) {
+	if r.logprobs == -1 && r.hasField("logprobs") && (!r.chat || r.boolField("logprobs")) {
 		r.logprobs = maxLogprobs // all there are
 	}
 	r.promptLogprobs = r.sampling.promptLogprobs
-	if r.promptLogprobs < 0 && r.boolean("echo") { // of what is echoed too
+	if r.promptLogprobs < 0 && r.boolField("echo") { // of what is echoed too
 		r.promptLogprobs = r.logprobs
 		if r.chat {
 			r.promptLogprobs = max(r.tops, 0)

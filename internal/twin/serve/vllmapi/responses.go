@@ -26,11 +26,11 @@ func (a *api) beginResponses(req *dialect.Request) (*dialect.Call, *dialect.Repl
 		return nil, refused
 	}
 	b.needsInput()
-	limit := b.integer("max_output_tokens", 1)
+	limit := b.intField("max_output_tokens", 1)
 	if refused := b.faultReply(); refused != nil {
 		return nil, refused
 	}
-	if id, ok := b.str("previous_response_id"); ok {
+	if id, ok := b.stringField("previous_response_id"); ok {
 		r := responsesFailure(http.StatusNotFound, "invalid_request_error", "Response with id '"+id+"' not found.", "response_id")
 		return nil, &r
 	}
@@ -57,7 +57,7 @@ func (b *body) needsInput() {
 	var list []json.RawMessage
 	if raw == nil {
 		b.noteFault("missing", "body.input", "Field required", json.RawMessage(fmt.Sprintf("<%d>", len(b.m)+1))) // vLLM adds one
-	} else if _, ok := b.str("input"); !ok && json.Unmarshal(raw, &list) != nil {
+	} else if _, ok := b.stringField("input"); !ok && json.Unmarshal(raw, &list) != nil {
 		b.noteFault("string_type", "body.input", "Input should be a valid string", raw)
 		b.noteFault("list_type", "body.input", "Input should be a valid list", raw)
 	}
@@ -89,7 +89,7 @@ func (b *body) chatOfResponse() map[string]any {
 	say := func(role string, content any) {
 		messages = append(messages, map[string]any{"role": role, "content": content})
 	}
-	if text, ok := b.str("instructions"); ok {
+	if text, ok := b.stringField("instructions"); ok {
 		say("system", text)
 	}
 	var items []struct {
@@ -99,7 +99,7 @@ func (b *body) chatOfResponse() map[string]any {
 		Output            json.RawMessage
 		Summary, Thoughts json.RawMessage
 	}
-	text, ok := b.str("input")
+	text, ok := b.stringField("input")
 	switch {
 	case ok:
 		say("user", text)
@@ -357,7 +357,7 @@ func (w *responsesWriter) appendResponse(b []byte, status string) []byte {
 		return unset
 	}
 	float := func(name string, unset float64) string {
-		text := strconv.FormatFloat(w.echo.number(name, unset), 'g', -1, 64)
+		text := strconv.FormatFloat(w.echo.floatField(name, unset), 'g', -1, 64)
 		if !strings.ContainsAny(text, ".e") {
 			text += ".0"
 		}

@@ -31,7 +31,7 @@ type sampling struct {
 // looks at before them.
 func (b *body) readSampling(stream bool) (sampling, *dialect.Reply) {
 	s := sampling{promptLogprobs: -1}
-	if salt, ok := b.str("cache_salt"); b.hasField("cache_salt") && (!ok || salt == "") {
+	if salt, ok := b.stringField("cache_salt"); b.hasField("cache_salt") && (!ok || salt == "") {
 		return s, parameterReply("cache_salt", "", "Parameter 'cache_salt' must be a non-empty string if provided.")
 	}
 	if b.hasField("prompt_logprobs") {
@@ -45,28 +45,28 @@ func (b *body) readSampling(stream bool) (sampling, *dialect.Reply) {
 		case n < 0 && n != -1:
 			return s, parameterReply("prompt_logprobs", shownValue(b.m["prompt_logprobs"]), "`prompt_logprobs` must be a positive value or -1.")
 		}
-		if s.promptLogprobs = b.integer("prompt_logprobs", 0); s.promptLogprobs < 0 {
+		if s.promptLogprobs = b.intField("prompt_logprobs", 0); s.promptLogprobs < 0 {
 			s.promptLogprobs = math.MaxInt // all there are
 		}
 	}
-	s.frequency = b.number("frequency_penalty", 0)
+	s.frequency = b.floatField("frequency_penalty", 0)
 	refused := s.readBias(b)
-	s.presence = b.number("presence_penalty", 0)
+	s.presence = b.floatField("presence_penalty", 0)
 	if b.hasField("seed") {
 		s.seed, s.seeded = b.parseWhole("seed", b.m["seed"])
 	}
-	s.temperature, s.topP = b.number("temperature", 1), b.number("top_p", 1)
-	s.topK = b.integer("top_k", 0)
-	s.minP = b.number("min_p", 0)
-	s.repetition = b.number("repetition_penalty", 1)
-	s.stops = b.ids("stop_token_ids")
-	s.allowed = b.ids("allowed_token_ids")
+	s.temperature, s.topP = b.floatField("temperature", 1), b.floatField("top_p", 1)
+	s.topK = b.intField("top_k", 0)
+	s.minP = b.floatField("min_p", 0)
+	s.repetition = b.floatField("repetition_penalty", 1)
+	s.stops = b.idsField("stop_token_ids")
+	s.allowed = b.idsField("allowed_token_ids")
 	if b.hasField("bad_words") {
 		if json.Unmarshal(b.m["bad_words"], &s.badWords) != nil {
 			b.noteFault("list_type", "body.bad_words", "Input should be a valid list", b.m["bad_words"])
 		}
 	}
-	if b.hasField("stream_interval") && b.integer("stream_interval", 1) < 1 {
+	if b.hasField("stream_interval") && b.intField("stream_interval", 1) < 1 {
 		b.atLeast("stream_interval", 1, b.m["stream_interval"])
 	}
 	return s, refused

@@ -22,14 +22,14 @@ func (a *api) tokenize(r *dialect.Request) dialect.Reply {
 		return *refused
 	}
 	t := tokenized{MaxModelLen: a.MaxModelLen}
-	names := b.boolean("return_token_strs")
+	names := b.boolField("return_token_strs")
 	var text []byte
 	template := 0
 	switch messages, chat := b.m["messages"]; {
 	case chat:
 		text, template = b.parseConversation(messages).text, a.model.TemplateTokens()
 	case b.hasField("prompt"):
-		one, ok := b.str("prompt")
+		one, ok := b.stringField("prompt")
 		if !ok {
 			b.noteFault("string_type", "body.prompt", "Input should be a valid string", b.m["prompt"])
 			b.noteMissing("messages")
@@ -53,7 +53,7 @@ func (a *api) tokenize(r *dialect.Request) dialect.Reply {
 	return dialect.JSON(http.StatusOK, t)
 }
 
-func (a *api) detokenize(r *dialect.Request) dialect.Reply {
+func (a *api) answerDetokenize(r *dialect.Request) dialect.Reply {
 	b, refused := readBody(r)
 	if refused != nil {
 		return *refused
@@ -62,7 +62,7 @@ func (a *api) detokenize(r *dialect.Request) dialect.Reply {
 	if !b.hasField("tokens") {
 		b.noteMissing("tokens")
 	} else {
-		ids = b.ids("tokens")
+		ids = b.idsField("tokens")
 	}
 	for i, id := range ids {
 		if id < 0 {

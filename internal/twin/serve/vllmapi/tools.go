@@ -28,7 +28,7 @@ func (t *tool) newCall() *lm.Call {
 // toolCall gives the call that tools and tool_choice ask for, nil for none.
 // With "auto" it is the model that decides: auto are the tools it may call.
 func (b *body) toolCall() (call *lm.Call, auto []tool, refused *dialect.Reply) {
-	choice, chosen := b.str("tool_choice")
+	choice, chosen := b.stringField("tool_choice")
 	if !b.hasField("tools") {
 		if b.hasField("tool_choice") && choice != "none" && choice != "auto" {
 			return nil, nil, parameterReply("tool_choice", "", "When using `tool_choice`, `tools` must be set.")

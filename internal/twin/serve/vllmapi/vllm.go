@@ -31,17 +31,17 @@ func (a *api) Routes() []dialect.Route {
 		{Path: "/v1/responses", Methods: post, Generate: a.beginResponses},
 		{Path: "/v1/messages", Methods: post, Generate: a.beginMessages},
 		{Path: "/v1/messages/count_tokens", Methods: post, Reply: a.countTokens},
-		{Path: "/v1/chat/completions/render", Methods: post, Reply: disabled},
-		{Path: "/v1/completions/render", Methods: post, Reply: disabled},
-		{Path: "/v1/messages/render", Methods: post, Reply: disabled},
-		{Path: "/v1/responses/render", Methods: post, Reply: disabled},
+		{Path: "/v1/chat/completions/render", Methods: post, Reply: answerDisabled},
+		{Path: "/v1/completions/render", Methods: post, Reply: answerDisabled},
+		{Path: "/v1/messages/render", Methods: post, Reply: answerDisabled},
+		{Path: "/v1/responses/render", Methods: post, Reply: answerDisabled},
 		{Path: "/tokenize", Methods: post, Reply: a.tokenize},
-		{Path: "/detokenize", Methods: post, Reply: a.detokenize},
-		{Path: "/v1/models", Methods: get, Reply: a.models},
-		{Path: "/health", Methods: get, Early: true, Uncounted: true, Reply: health},
-		{Path: "/ping", Methods: both, Early: true, Uncounted: true, Reply: health},
-		{Path: "/version", Methods: get, Uncounted: true, Reply: version},
-		{Path: "/load", Methods: get, Uncounted: true, Reply: a.load},
+		{Path: "/detokenize", Methods: post, Reply: a.answerDetokenize},
+		{Path: "/v1/models", Methods: get, Reply: a.answerModels},
+		{Path: "/health", Methods: get, Early: true, Uncounted: true, Reply: answerHealth},
+		{Path: "/ping", Methods: both, Early: true, Uncounted: true, Reply: answerHealth},
+		{Path: "/version", Methods: get, Uncounted: true, Reply: answerVersion},
+		{Path: "/load", Methods: get, Uncounted: true, Reply: a.answerLoad},
 		{Path: "/metrics", Methods: both, Uncounted: true, Metrics: true},
 	}
 }
@@ -49,24 +49,24 @@ func (a *api) Routes() []dialect.Route {
 // Guarded implements [dialect.Dialect].
 func (a *api) Guarded(path string) bool { return strings.HasPrefix(path, "/v1") }
 
-func health(r *dialect.Request) dialect.Reply {
+func answerHealth(r *dialect.Request) dialect.Reply {
 	if r.Loading {
 		return dialect.Reply{Status: http.StatusServiceUnavailable}
 	}
 	return dialect.Reply{Status: http.StatusOK}
 }
 
-// version is that of the vLLM whose dialect this is; what follows the + says,
+// answerVersion is that of the vLLM whose dialect this is; what follows the + says,
 // as Python's versions do, that it is another build.
-func version(*dialect.Request) dialect.Reply {
+func answerVersion(*dialect.Request) dialect.Reply {
 	return dialect.JSON(http.StatusOK, map[string]string{"version": "0.32.0+pitot.mock"})
 }
 
-// disabled answers the routes that vLLM has only when it is started for them.
-func disabled(*dialect.Request) dialect.Reply {
+// answerDisabled answers the routes that vLLM has only when it is started for them.
+func answerDisabled(*dialect.Request) dialect.Reply {
 	return errorReply(http.StatusForbidden, "Scale-out endpoints are disabled. Restart vllm serve with --enable-scale-out to enable them.")
 }
 
-func (a *api) load(*dialect.Request) dialect.Reply {
+func (a *api) answerLoad(*dialect.Request) dialect.Reply {
 	return dialect.JSON(http.StatusOK, map[string]int64{"server_load": a.Active()})
 }

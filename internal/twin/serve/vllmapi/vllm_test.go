@@ -121,7 +121,7 @@ func FuzzRequest(f *testing.F) {
 				t.Errorf("%s", whole)
 			}
 		}
-		for _, r := range []dialect.Reply{a.tokenize(asking(body)), a.detokenize(asking(body))} {
+		for _, r := range []dialect.Reply{a.tokenize(asking(body)), a.answerDetokenize(asking(body))} {
 			if !json.Valid(r.Body) {
 				t.Errorf("answer %s", r.Body)
 			}

@@ -46,7 +46,7 @@ func TestPutEscapes(t *testing.T) {
 // All markup is a constant of the program, but for the page's own style and script: and it
 // has as many places as it is given texts.
 func TestMarkup(t *testing.T) {
-	put := map[string]int{"put": 0, "given": 0} // by method, where its markup is
+	put := map[string]int{"writeMarkup": 0, "putNonEmpty": 0} // by method, where its markup is
 	files, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func NewSearcher(s *Session, claims []slo.Claim, closed bool, view View) *Search
 	return &Searcher{session: s, claims: claims, closed: closed, view: view}
 }
 
-// makeLoad is a probe as a point.
+// makeLoad returns the load of a point: a rate, or users where the search is over users.
 func (s *Searcher) makeLoad(x float64, requests int, warmup time.Duration, stage string) Load {
 	l := Load{Requests: int64(requests), Warmup: warmup, Stage: stage, GiveUp: stage == search.Bracket}
 	if s.closed {
@@ -133,12 +133,12 @@ func leftBehind(p *result.Point) bool {
 	return p.EndedEarly || p.Stability == stat.Unstable || q.Cut > 0 || q.Errors[record.ErrTimeout]+q.Errors[record.ErrInterrupted] > 0
 }
 
-// warmupTime is one of so many residence times.
+// warmupTime returns the length of a warm-up of a number of residence times.
 func (s *Searcher) warmupTime(residences, residence float64) time.Duration {
 	return max(secondsToDuration(residences*residence), leastWarmup).Round(time.Millisecond)
 }
 
-// loadOfProbe is a probe as a load of the session.
+// loadOfProbe returns the load that a probe has in the session.
 func (s *Searcher) loadOfProbe(p search.Probe) Load {
 	l := s.makeLoad(p.Load, p.Requests, s.warmupTime(p.Residences, p.Residence), p.Stage)
 	l.Burst = [2]time.Duration{secondsToDuration(p.Burst[0]), secondsToDuration(p.Burst[1])}
@@ -156,7 +156,7 @@ func (s *Searcher) hasIndependentRequests() bool {
 	return p.Mix == nil && p.IsGenerated() && !p.HasConversations()
 }
 
-// secondsToDuration is a length of time.
+// secondsToDuration returns x seconds as a duration.
 func secondsToDuration(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
 
 // makeSeen returns the observations of a probe. It took all the time since then, unless since is
@@ -231,7 +231,7 @@ func (s *Searcher) wentAway(load float64, p *result.Point) error {
 	}
 }
 
-// exampleFailure is the message of a failed request.
+// exampleFailure returns the message of one failed request, a refused connection first, "" without any.
 func exampleFailure(examples map[string]string) string {
 	if refused := examples[record.ErrConnect]; refused != "" {
 		return ": " + refused
@@ -242,15 +242,14 @@ func exampleFailure(examples map[string]string) string {
 	return ""
 }
 
-// noteSeen remembers what the live view tells of a probe.
+// noteSeen keeps what the live view shows of a probe.
 func (s *Searcher) noteSeen(seen *search.Seen) {
 	s.spent += seen.Seconds
 	if seen.Invalid {
 		return
 	}
-	within, over := true, seen.Stability == stat.Unstable
+	within, over := !s.exceedsLimit(seen), seen.Stability == stat.Unstable
 	for i, c := range s.claims {
-		within = within && float64(seen.Violations[i]) <= c.Share*float64(seen.Due[i])
 		over = over || seen.Due[i] > 0 && stat.ClopperPearson(seen.Violations[i], seen.Due[i], 1, stat.OneSided(.95)).Lo > c.Share // few violations of few requests may be chance
 	}
 	switch {
@@ -261,7 +260,7 @@ func (s *Searcher) noteSeen(seen *search.Seen) {
 	}
 }
 
-// probeTitle is a search in one line, while it measures a probe.
+// probeTitle returns the line of the live view while a probe is measured.
 func (s *Searcher) probeTitle(p search.Probe) string {
 	line := fmt.Sprintf("%s %s · load %d", p.Stage, s.formatLoad(p.Load), len(s.probed)+1)
 	estimate, interval := 0., stat.Interval{}
@@ -281,7 +280,7 @@ func (s *Searcher) probeTitle(p search.Probe) string {
 	return line
 }
 
-// probeLine is a probe in one line.
+// probeLine returns the line that is printed after a probe.
 func (s *Searcher) probeLine(p search.Probe, seen *search.Seen) string {
 	line := fmt.Sprintf("%-9s %9s  %7s requests", p.Stage, s.formatLoad(p.Load), say.Count(seen.N))
 	for i, c := range s.claims {
@@ -388,7 +387,7 @@ func TrafficOf(p *plan.Plan, claims []slo.Claim) search.Traffic {
 // level is with which bounds and intervals of a search hold.
 const level = 0.95
 
-// CapacityResult is a capacity as run.json has it.
+// CapacityResult returns a capacity as run.json stores it.
 func (s *Searcher) CapacityResult(c search.Capacity, objective slo.Spec) *result.Capacity {
 	r := &result.Capacity{
 		Over: s.loadKind(), SLO: objective.String(), Covers: c.Label,
@@ -454,7 +453,7 @@ func (s *Searcher) CapacityResult(c search.Capacity, objective slo.Spec) *result
 	return r
 }
 
-// allowedShares are those that may violate each claim.
+// allowedShares returns the share of requests that may violate each claim.
 func allowedShares(claims []slo.Claim) (eps []float64) {
 	for _, c := range claims {
 		eps = append(eps, c.Share)
@@ -462,8 +461,8 @@ func allowedShares(claims []slo.Claim) (eps []float64) {
 	return eps
 }
 
-// claimedShares is about which share of the requests each claim is about, nil where each is about
-// all.
+// claimedShares returns the share of all requests that each claim is about, nil where each is about
+// all of them.
 func (s *Searcher) claimedShares() (list []float64) {
 	some := false
 	for _, c := range s.claims {
@@ -711,7 +710,7 @@ func sweepTime(loads int, window, besides, budget time.Duration, fixed bool) str
 	return fmt.Sprintf("%s of %s each, with warm-up: %s", say.Plural(loads, "load"), about(window+besides), about(total))
 }
 
-// formatOptional is a time that may not be known.
+// formatOptional returns a time in ms, a dash where it is not known.
 func formatOptional(x float64) string {
 	if x == 0 {
 		return "–"
@@ -732,7 +731,7 @@ func (s *Searcher) loadKind() string {
 	return result.OverRate
 }
 
-// formatLoad is a load with its unit.
+// formatLoad returns a load with its unit.
 func (s *Searcher) formatLoad(x float64) string {
 	if s.closed {
 		return fmt.Sprintf("%.0f %s", x, result.LoadUnit(s.loadKind()))

@@ -337,6 +337,7 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	if f.cap.Quote == 0 && f.err == nil && !f.died {
 		f.boundAbove()
 	}
+	f.lookNearer()
 	switch {
 	case f.cap.Quote > 0 && (f.cap.Estimate > 0 || f.cap.Carried.Rate > 0):
 		f.cap.Reason = result.Reason{}

@@ -307,8 +307,8 @@ func (f *search) lowLoad() float64 {
 	return tidyBelow(first * math.Exp(-step))
 }
 
-// wellSeen is how many requests of a window may violate a limit, at least, for the window to show
-// whether the limit holds. In 10 to 30 minutes at 3 to 10 requests a second the capacity then lies
+// wellSeen is the least number of requests of a window that may violate a limit, for the window to
+// show whether the limit holds. In 10 to 30 minutes at 3 to 10 requests a second the capacity then lies
 // between [Capacity.Likely] in 55 to 94 % of the searches without an estimate
 // (`go run ./bench/stat -only timed -seed 4242`).
 const wellSeen = 4
@@ -549,7 +549,8 @@ func (f *search) raiseLook(p *Probe) {
 // lookNearer spends what is left of a budget of time on a look nearer to the limit than the one that
 // passed. Only staircases tell where violations begin well enough for that.
 func (f *search) lookNearer() {
-	if f.cfg.Budget.Seconds == 0 || !f.hasStage(Centre) || f.cap.Quote == 0 || f.cap.Carried.Rate > 0 || f.err != nil || f.died || f.boundless {
+	done := f.err != nil || f.died || f.boundless || f.cap.Carried.Rate > 0
+	if done || f.cap.Quote == 0 || f.cfg.Budget.Seconds == 0 || !f.hasStage(Centre) {
 		return
 	}
 	load := f.allowedBelow(f.firstOver() * math.Exp(-lowStep))

@@ -290,11 +290,13 @@ func deployment(measured *result.Run, spec string) (*deploy.Deployment, string, 
 // usual are the symptoms of a load that has no objective, or meets it.
 var usual = []explain.Symptom{{Metric: metric.TTFT, Of: "p90"}, {Metric: metric.TPOT, Of: "mean"}, {Metric: metric.Stall, Of: "p90"}}
 
-// symptoms are those of a point: the limits that it does not meet, else the usual ones.
+// symptoms returns the latencies of a point to explain: the limits that it misses; of an SLO that it
+// misses as a whole, those that it is not known to meet; else the usual ones.
 func symptoms(p *result.Point) (list []explain.Symptom) {
 	if p.SLO != nil && p.SLO.Met == result.No {
+		missed := slices.ContainsFunc(p.SLO.Limits, func(l result.Limit) bool { return l.Met == result.No })
 		for _, l := range p.SLO.Limits {
-			if l.Met == result.Yes || !slices.Contains([]metric.Name{metric.TTFT, metric.TPOT, metric.Stall, metric.E2E}, l.Metric) {
+			if l.Met == result.Yes || missed && l.Met != result.No || !slices.Contains([]metric.Name{metric.TTFT, metric.TPOT, metric.Stall, metric.E2E}, l.Metric) {
 				continue
 			}
 			s := explain.Symptom{Metric: l.Metric, Of: "p90"}

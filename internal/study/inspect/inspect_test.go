@@ -37,7 +37,16 @@ func TestSymptoms(t *testing.T) {
 	if diff := cmp.Diff([]explain.Symptom{{Metric: metric.TTFT, Of: "p99"}}, symptoms(p)); diff != "" {
 		t.Error(diff)
 	}
-	p.SLO.Met = result.Yes
+	// A limit that is undecided is no symptom beside one that is missed, and is one of joint limits.
+	p.SLO.Limits[1].Met = result.Undecided
+	if diff := cmp.Diff([]explain.Symptom{{Metric: metric.TTFT, Of: "p99"}}, symptoms(p)); diff != "" {
+		t.Error(diff)
+	}
+	p.SLO.Limits[0].Met, p.SLO.Limits[2].Met = result.Undecided, result.Undecided
+	if got := symptoms(p); len(got) != 2 {
+		t.Errorf("of joint limits: %v", got)
+	}
+	p.SLO.Limits[1].Met, p.SLO.Met = result.Yes, result.Yes
 	if diff := cmp.Diff(usual, symptoms(p)); diff != "" {
 		t.Error(diff)
 	}

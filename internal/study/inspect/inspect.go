@@ -294,9 +294,12 @@ var usual = []explain.Symptom{{Metric: metric.TTFT, Of: "p90"}, {Metric: metric.
 // misses as a whole, those that it is not known to meet; else the usual ones.
 func symptoms(p *result.Point) (list []explain.Symptom) {
 	if p.SLO != nil && p.SLO.Met == result.No {
-		missed := slices.ContainsFunc(p.SLO.Limits, func(l result.Limit) bool { return l.Met == result.No })
+		latencies := []metric.Name{metric.TTFT, metric.TPOT, metric.Stall, metric.E2E}
+		isMissed := func(l result.Limit) bool { return l.Met == result.No }
+		missed := slices.ContainsFunc(p.SLO.Limits, isMissed)
 		for _, l := range p.SLO.Limits {
-			if l.Met == result.Yes || missed && l.Met != result.No || !slices.Contains([]metric.Name{metric.TTFT, metric.TPOT, metric.Stall, metric.E2E}, l.Metric) {
+			undecided := !isMissed(l) && l.Met != result.Yes
+			if l.Met == result.Yes || undecided && missed || !slices.Contains(latencies, l.Metric) {
 				continue
 			}
 			s := explain.Symptom{Metric: l.Metric, Of: "p90"}

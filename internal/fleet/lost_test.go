@@ -155,7 +155,7 @@ func TestKilled(t *testing.T) {
 			}
 			r := run.Runner{Version: version, Crew: c}
 			p := planned(t, "--rate", "100", "--duration", "4s", "--warmup", "0s", "--seed", "7")
-			p.Spec = "mock:fixed?ttft=5ms&itl=20ms"
+			p.Spec = "mock:fixed?ttft=5ms&itl=60ms" // so long that every worker has a request in flight at any time
 			go c.when(test.after, test.with)
 			got, dir, err := r.Run(bounded(t), p)
 			if lost := (*run.LostError)(nil); errors.As(err, &lost) != test.early || err != nil && !test.early {
@@ -164,7 +164,7 @@ func TestKilled(t *testing.T) {
 			point := &got.Points[0]
 			lost := point.Workers[0].Lost
 			if lost == nil || lost.Early != test.early || test.early && lost.Missed == 0 || lost.At >= 4 {
-				t.Fatalf("worker 0: %+v", point.Workers[0])
+				t.Fatalf("worker 0: %+v, lost: %+v", point.Workers[0], lost)
 			}
 			if window := point.Seconds.Window; !test.early && (window > lost.At+.001 || window < 2) {
 				t.Errorf("the window has %.3g s, the worker was heard of at %.3g", window, lost.At)

@@ -51,7 +51,7 @@ func rooms() []room {
 		{"data/record", "data/rundir data/parquet userfile"}, // rows, chunks, journal: what happened
 		{"data/spill", "stat"},                               // more than memory should hold: columns, sorted records, order statistics
 		{"slo", "say data/metric"},
-		{"data/marks", "data/result"}, // what was planned and how it ended, as it is written
+		{"data/marks", "data/result"}, // the data of marks: what the records do not contain
 		// asked
 		{"workload/seed", ""},
 		{"workload/token", "workload/seed"},
@@ -92,11 +92,11 @@ func rooms() []room {
 		{"telemetry/local", "clock telemetry telemetry/scrape"},                        // what the machine of a server tells: nvidia-smi, /proc
 		{"load", "workload workload/seed wire wire/stamp twin data/record clock wire/api telemetry tokenizer"},
 		{"measure/judge", "data/record data/spill data/result stat data/metric"}, // what a measurement is worth: checks, balance, steady state
-		{"measure", "measure/judge data/record data/spill data/result slo stat data/metric telemetry cost"},
+		{"measure", "measure/judge data/record data/spill data/result slo stat data/metric telemetry cost data/marks"},
 		{"target", "plan tokenizer wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api telemetry telemetry/scrape telemetry/local say/unreadable userfile twin/engine twin/engines"}, // what is measured: opened, asked, adapted to
 		{"run/search", "say data/result stat data/metric"}, // which load next: decisions without clock, socket or file
 		{"run/estimate", "plan run/search"},                // what a plan will send, take and cost
-		{"run/hits", "twin twin/vllm"},                     // what a prefix cache is expected to have of a load's prompts
+		{"run/hits", "twin twin/vllm data/marks"},          // what a prefix cache is expected to have of a load's prompts
 		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/question workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost run/hits twin workload/profile say/unreadable userfile run/estimate report/reasons"},
 		{"fleet/bus", "userfile"},         // messages and journals between processes: a NATS client, and a socket of this machine
 		{"fleet/natsserver", "fleet/bus"}, // the embedded NATS server of pitot-fleet

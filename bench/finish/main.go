@@ -35,6 +35,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
+	"pitot/internal/measure"
 )
 
 var (
@@ -220,6 +221,6 @@ func writePlan(j *record.Journal, t0, t1 int64) {
 		Workload: json.RawMessage(`{"kind": "random"}`), Notes: map[string]string{},
 	}
 	j.AddMark(record.Mark{Name: marks.NameRun, Data: marks.EncodeHead(&run)})
-	point := marks.Point{T0: t0, T1: &t1, Stamps: "kernel", Load: marks.Load{Loop: "open", Rate: rate, Arrival: "poisson"}, Residence: 120e6}
-	j.AddMark(record.Mark{Name: marks.NamePoint, Data: point.Encode()})
+	setup := measure.Setup{T0: t0, T1: t1, Stamps: "kernel", Load: result.Load{Loop: "open", Rate: rate, Arrival: "poisson"}, Residence: 120e6}
+	j.AddMark(record.Mark{Name: marks.NamePoint, Data: marks.Encode(setup)})
 }

@@ -17,9 +17,9 @@ const HoursPerYear = 8766
 // Price is the price of a deployment: GPUs by the hour or a provider's price for tokens. The zero
 // value says that no price is known.
 type Price struct {
-	GPU      GPU
-	Tokens   Tokens
-	Discount float64 // share that is taken off, as for a batch window; at least 0, below 1
+	GPU      GPU     `json:"gpu"`
+	Tokens   Tokens  `json:"tokens"`
+	Discount float64 `json:"discount"` // share that is taken off, as for a batch window; at least 0, below 1
 }
 
 // IsUnknown says that no price is known.
@@ -176,6 +176,28 @@ func (t Tokens) String() string {
 		in += "/" + say.Exact(*t.Cached)
 	}
 	return in + "/" + say.Exact(t.Output)
+}
+
+// MarshalText returns the price as it is written.
+func (g GPU) MarshalText() ([]byte, error) { return []byte(g.String()), nil }
+
+// UnmarshalText reads a price as [GPU.String] writes it.
+func (g *GPU) UnmarshalText(text []byte) (err error) {
+	if *g = (GPU{}); len(text) > 0 {
+		*g, err = ParseGPU(string(text))
+	}
+	return err
+}
+
+// MarshalText returns the prices as they are written.
+func (t Tokens) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads prices as [Tokens.String] writes them.
+func (t *Tokens) UnmarshalText(text []byte) (err error) {
+	if *t = (Tokens{}); len(text) > 0 {
+		*t, err = ParseTokens(string(text))
+	}
+	return err
 }
 
 // ParseShare reads a share that is at least 0 and below 1: "30%" or "0.3".

@@ -113,8 +113,8 @@ type member struct {
 
 	// Of the present load:
 	report report
-	at     int64       // reading of this process's clock when it was heard of
-	lost   *marks.Lost // times are since the load began
+	at     int64        // reading of this process's clock when it was heard of
+	lost   *result.Lost // times are since the load began
 }
 
 // confirmTime is the time for which the place of a worker is kept that does not take it. The worker
@@ -267,7 +267,7 @@ func (c *Coordinator) Who() marks.Crew {
 	defer c.mu.Unlock()
 	who := marks.Crew{Run: string(c.id)}
 	for _, m := range c.members {
-		who.Workers = append(who.Workers, marks.Member{Host: m.hello.Host, Dir: m.hello.Dir, CPUs: m.hello.CPUs, Ahead: m.report.Ahead, AheadBound: m.report.Bound})
+		who.Workers = append(who.Workers, marks.Member{Host: m.hello.Host, Dir: m.hello.Dir, CPUs: m.hello.CPUs, Ahead: float64(m.report.Ahead) / 1e6, AheadBound: float64(m.report.Bound) / 1e6})
 	}
 	return who
 }
@@ -646,10 +646,11 @@ func (c *Coordinator) followLoad(ctx context.Context, members []*member, with ru
 				continue
 			}
 			m.dead = true
-			if m.lost.Early = with.Enough == nil || !with.Enough(int64(s.status.T0), m.lost.At); m.lost.Early {
+			at := int64(m.lost.SinceBegin())
+			if m.lost.Early = with.Enough == nil || !with.Enough(int64(s.status.T0), at); m.lost.Early {
 				failed = cmp.Or[error](failed, lostError(m, m.lost.Why))
-			} else if cut == 0 || m.lost.At < cut {
-				cut = m.lost.At
+			} else if cut == 0 || at < cut {
+				cut = at
 			}
 		}
 		broken := c.broken != nil
@@ -840,7 +841,7 @@ func looksOf(members []*member) (all []look) {
 
 // markLost notes that a worker is lost. The caller holds c.mu.
 func (m *member) markLost(origin int64, why string) {
-	m.lost = &marks.Lost{At: max(0, m.at-origin), Why: why}
+	m.lost = &result.Lost{At: float64(max(0, m.at-origin)) / 1e9, Why: why}
 }
 
 // lostError says that a worker is.
@@ -886,9 +887,9 @@ func (c *Coordinator) loadResult(s *sum, members []*member, w word) *run.Carried
 	c.notes = nil
 	gone, ended := 0, 0
 	for _, m := range members {
-		out.Workers = append(out.Workers, marks.Worker{
+		out.Workers = append(out.Workers, result.Worker{
 			Rank: m.rank, Host: m.hello.Host, CPUs: m.hello.CPUs, JournalBytes: m.home,
-			Ahead: m.report.Ahead, AheadBound: m.report.Bound, ClockSteps: m.report.Steps, Lost: m.lost,
+			Ahead: float64(m.report.Ahead) / 1e6, AheadBound: float64(m.report.Bound) / 1e6, ClockSteps: m.report.Steps, Lost: m.lost,
 		})
 		e := m.report.Ended
 		if m.lost != nil || e == nil {
@@ -912,7 +913,7 @@ func (c *Coordinator) loadResult(s *sum, members []*member, w word) *run.Carried
 	}
 	for _, m := range members {
 		if ended == 0 {
-			out.T1 = max(out.T1, m.lost.At)
+			out.T1 = max(out.T1, int64(m.lost.SinceBegin()))
 		}
 	}
 	if gone > 0 && gone < ended {

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"pitot/internal/clock"
-	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
@@ -420,7 +419,7 @@ func TestStopped(t *testing.T) {
 // What the decision to give up rests on is summed over the workers that are left.
 func TestLooks(t *testing.T) {
 	one := &member{report: report{Looks: []look{{1, []float64{2}}, {3, []float64{4, 5}}}}}
-	gone := &member{lost: new(marks.Lost)}
+	gone := &member{lost: new(result.Lost)}
 	if all := looksOf([]*member{one, gone, one}); len(all) != 2 || all[1].UnderWay[1] != 10 {
 		t.Errorf("looks %+v", all)
 	}

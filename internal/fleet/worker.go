@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"pitot/internal/clock"
-	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/fleet/bus"
 	"pitot/internal/plan"
@@ -305,11 +305,11 @@ const endSilence = tellTime + reportEvery
 var errAlone = errors.New("nothing was heard of the coordinator")
 
 // journalEntry is the worker as its journal has it.
-func (w *Worker) journalEntry() marks.Worker {
+func (w *Worker) journalEntry() result.Worker {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ahead, bound, _ := w.offset.At(w.now())
-	return marks.Worker{Rank: w.rank, Host: w.host, CPUs: runtime.GOMAXPROCS(0), Ahead: -ahead, AheadBound: bound, ClockSteps: w.offset.Steps}
+	return result.Worker{Rank: w.rank, Host: w.host, CPUs: runtime.GOMAXPROCS(0), Ahead: -float64(ahead) / 1e6, AheadBound: float64(bound) / 1e6, ClockSteps: w.offset.Steps}
 }
 
 // handOver waits, when the coordinator died, for one that goes on with the run, and gives it

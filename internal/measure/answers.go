@@ -18,9 +18,10 @@ import (
 // Alone holds the results of the questions of a kind that went out one at a time before the load.
 // Of greedy ones the first pass is the reference for the others.
 type Alone struct {
-	Kind            string
-	Answered, Wrong int
-	Why             string // they are not asked under load
+	Kind     string `json:"kind"`
+	Answered int    `json:"answered"`
+	Wrong    int    `json:"wrong"`
+	Why      string `json:"why"` // they are not sent under load
 }
 
 // asked holds the results of the questions of a kind in the window.

@@ -1,28 +1,16 @@
 package measure
 
-import "pitot/internal/data/result"
-
-// Reuse holds the hits that the prefix cache was expected to have of the prompts of a load. It also
-// holds the hits that it had, in parts of the window.
-type Reuse struct {
-	result.PrefixCache             // without its shares
-	Parts              []ReusePart // in the order of their times
-}
-
-// ReusePart is of the requests that were due from a time on until that of the next part, in
-// tokens of their prompts.
-type ReusePart struct {
-	From                                    int64
-	Requests, Told                          int
-	Prompt, Expected, Late, Endless, Served int64
-}
+import (
+	"pitot/internal/data/marks"
+	"pitot/internal/data/result"
+)
 
 // PrefixCache sums up the parts that lie in the window; nil where nothing is known.
 func (s *Setup) PrefixCache() *result.PrefixCache {
 	if s.Reuse == nil {
 		return nil
 	}
-	var sum ReusePart
+	var sum marks.CachePart
 	for _, p := range s.Reuse.Parts {
 		if p.From < s.T0 {
 			continue
@@ -35,11 +23,15 @@ func (s *Setup) PrefixCache() *result.PrefixCache {
 		return nil
 	}
 	of := float64(sum.Prompt)
-	c := s.Reuse.PrefixCache
-	c.Requests, c.Expected, c.Late, c.Endless = sum.Requests, float64(sum.Expected)/of, float64(sum.Late)/of, float64(sum.Endless)/of
+	u := s.Reuse
+	c := &result.PrefixCache{
+		All: u.All, BlockSize: u.BlockSize, Assumed: u.Assumed, Tokens: u.Tokens, Off: u.Off,
+		Asked: u.Asked, Mode: u.Mode, Requests: sum.Requests,
+		Expected: float64(sum.Expected) / of, Late: float64(sum.Late) / of, Endless: float64(sum.Endless) / of,
+	}
 	if sum.Told > 0 {
 		x := float64(sum.Served) / of
 		c.Served = &x
 	}
-	return &c
+	return c
 }

@@ -13,6 +13,7 @@ import (
 
 	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/load"
 	"pitot/internal/measure"
@@ -176,7 +177,7 @@ type ownJournal struct {
 	orphaned int   // rows that are left out for that
 	dues     []int64
 	ends     []marks.Window // of its share, one where it came to its end
-	worker   marks.Worker   // as the last of them tells
+	worker   result.Worker  // as the last of them tells
 }
 
 // recordCount is the number of records of a worker.
@@ -248,7 +249,8 @@ func readThrough(dir string, point int32, rank int, home recordCount, dead int64
 			if m.Name != marks.NameWindow {
 				continue
 			}
-			w, err := marks.DecodeWindow(m.Data)
+			var w marks.Window
+			err := marks.Decode(m.Name, m.Data, &w)
 			if err == nil && (w.T0 == nil || len(w.Workers) != 1) {
 				err = errors.New("the end of its window does not say where that began, or whose it is")
 			}
@@ -281,7 +283,7 @@ func mergeJournals(dir string, point int32, s measure.Setup, from []*ownJournal)
 		return marks.Window{}, false, err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	all := marks.Window{T1: load.Never, Workers: make([]marks.Worker, len(from))}
+	all := marks.Window{T1: load.Never, Workers: make([]result.Worker, len(from))}
 	t0, gone, ranks, differ, orphaned := int64(0), 0, map[int]bool{}, false, false
 	var dues []int64
 	for rank, own := range from {
@@ -319,6 +321,6 @@ func mergeJournals(dir string, point int32, s measure.Setup, from []*ownJournal)
 	if s.Requests > 0 {
 		all.T1 = endOf(dues, t0, all.T1, s.Requests)
 	}
-	writeMark(j, marks.NameWindow, point, all.Encode())
+	writeMark(j, marks.NameWindow, point, marks.Encode(all))
 	return all, true, nil
 }

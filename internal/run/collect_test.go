@@ -34,7 +34,7 @@ func workersJournal(t *testing.T, rank int32, requests int64, window *marks.Wind
 		j.Done(&r)
 	}
 	if window != nil {
-		writeMark(j, marks.NameWindow, 0, window.Encode())
+		writeMark(j, marks.NameWindow, 0, marks.Encode(window))
 	}
 	if err := j.Flush(); err != nil {
 		t.Fatal(err)
@@ -51,9 +51,9 @@ func TestWorkersJournalIsReadThrough(t *testing.T) {
 		home   int
 		wrong  string
 	}{
-		"whole":          {&marks.Window{T0: &t0, T1: 50, Workers: []marks.Worker{{Rank: 1}}}, 3, ""},
+		"whole":          {&marks.Window{T0: &t0, T1: 50, Workers: []result.Worker{{Rank: 1}}}, 3, ""},
 		"cut off":        {nil, 3, ""},
-		"without begin":  {&marks.Window{T1: 50, Workers: []marks.Worker{{Rank: 1}}}, 3, "does not say"},
+		"without begin":  {&marks.Window{T1: 50, Workers: []result.Worker{{Rank: 1}}}, 3, "does not say"},
 		"without worker": {&marks.Window{T0: &t0, T1: 50}, 3, "does not say"},
 		"less than home": {nil, 4, "less than the 4"},
 	} {
@@ -82,7 +82,7 @@ func TestMockEndsWithItsCoordinator(t *testing.T) {
 			t.Fatal(err)
 		}
 		writeMark(j, marks.NameRun, 0, marks.EncodeHead(&result.Run{Schema: result.Schema, Started: "2026-11-20T23:48:00Z", Workload: json.RawMessage(`{"kind":"random","sampling":{}}`), Target: result.Target{Kind: kind}}))
-		writeMark(j, marks.NamePoint, 0, pointMark(&measure.Setup{T1: load.Never, Sharing: 2, Stamps: "kernel"}).Encode())
+		writeMark(j, marks.NamePoint, 0, marks.Encode(&measure.Setup{T1: load.Never, Sharing: 2, Stamps: "kernel"}))
 		for rank := range int32(2) {
 			own := t.TempDir()
 			w, err := record.Create(own)
@@ -107,9 +107,9 @@ func TestMockEndsWithItsCoordinator(t *testing.T) {
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
-			members = append(members, marks.Member{Host: host, Dir: own, CPUs: 3, AheadBound: 2e4})
+			members = append(members, marks.Member{Host: host, Dir: own, CPUs: 3, AheadBound: .02})
 		}
-		writeMark(j, marks.NameCrew, 0, marks.Crew{Run: "r", Workers: members}.Encode())
+		writeMark(j, marks.NameCrew, 0, marks.Encode(marks.Crew{Run: "r", Workers: members}))
 		if err := j.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -144,8 +144,8 @@ func TestWorkerThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeMark(j, marks.NameRun, 0, marks.EncodeHead(&result.Run{Schema: result.Schema, Started: "2026-11-20T23:48:00Z", Workload: json.RawMessage(`{"kind":"random","sampling":{}}`)}))
-	writeMark(j, marks.NamePoint, 0, pointMark(&measure.Setup{T1: load.Never, Sharing: 2}).Encode())
-	writeMark(j, marks.NameCrew, 0, marks.Crew{Run: "r", Workers: []marks.Member{{Host: host, Dir: hangs}, {Host: host, Dir: ended}}}.Encode())
+	writeMark(j, marks.NamePoint, 0, marks.Encode(&measure.Setup{T1: load.Never, Sharing: 2}))
+	writeMark(j, marks.NameCrew, 0, marks.Encode(marks.Crew{Run: "r", Workers: []marks.Member{{Host: host, Dir: hangs}, {Host: host, Dir: ended}}}))
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/load"
 	"pitot/internal/measure"
 	"pitot/internal/plan"
@@ -101,8 +102,8 @@ type Carried struct {
 	Gone   *int64 // since when every worker was refused
 	Notes  []string
 
-	Workers []marks.Worker // by rank
-	Spent   []Spent        // likewise, nothing of one that was lost
+	Workers []result.Worker // by rank
+	Spent   []Spent         // likewise, nothing of one that was lost
 }
 
 // Asks holds the questions of a worker to the decider for all: as [load.Config] has them.
@@ -198,7 +199,7 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 			spent = Spent{Origin: origin, CPU: -cpuTime()}
 			who := s.crew.Who()
 			who.Workers = who.Workers[:task.Workers]
-			writeMark(j, marks.NameCrew, index, who.Encode())
+			writeMark(j, marks.NameCrew, index, marks.Encode(who))
 			told = scrape.Begin(ctx, t.Sources, p.ScrapeInterval, index, j.AddSample)
 			told.Start(ctx, origin)
 		},
@@ -262,7 +263,7 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 			s.mustered = nil // it takes part in no other load
 		}
 		if w.Lost != nil && lost == nil {
-			r.showLine(fmt.Sprintf("note: worker %d on %s was lost (%s): the window ends where it was last heard of, %s after the load began", w.Rank, w.Host, w.Lost.Why, say.Duration(time.Duration(w.Lost.At).Round(100*time.Millisecond))))
+			r.showLine(fmt.Sprintf("note: worker %d on %s was lost (%s): the window ends where it was last heard of, %s after the load began", w.Rank, w.Host, w.Lost.Why, say.Duration(w.Lost.SinceBegin().Round(100*time.Millisecond))))
 		}
 	}
 	if c.T0 != setup.T0 {
@@ -327,7 +328,7 @@ type Hand struct {
 	// there are none.
 	Others func() time.Duration
 	// Self is the worker as it stands: its machine and clock.
-	Self func() marks.Worker
+	Self func() result.Worker
 
 	session *Session
 	found   string // what the target was opened with
@@ -463,7 +464,7 @@ func (h *Hand) Carry(ctx context.Context, origin int64, ask Asks) (*Ended, error
 	core := load.NewCore(cfg)
 	h.wall.BeginAt(origin)
 	begin, cpu := time.Now(), cpuTime()
-	writeMark(j, marks.NamePoint, h.point, pointMark(&h.setup).Encode())
+	writeMark(j, marks.NamePoint, h.point, marks.Encode(&h.setup))
 	in := watchInstrument(j.AddSample, h.point, origin, h.Others)
 	var world load.World = h.wall
 	if h.Runner.Progress != nil {
@@ -480,11 +481,12 @@ func (h *Hand) Carry(ctx context.Context, origin int64, ask Asks) (*Ended, error
 		e.Notes = append(e.Notes, fmt.Sprintf("%s without a count of tokens: %v", say.Plural(n, "answer"), why))
 	}
 	if asked == e.T1 || ctx.Err() == nil { // else it was stopped, and another may be in its place
-		self := marks.Worker{Rank: h.Rank}
+		self := result.Worker{Rank: h.Rank}
 		if h.Self != nil {
 			self = h.Self()
 		}
-		writeMark(j, marks.NameWindow, h.point, marks.Window{T0: &e.T0, T1: e.T1, Ended: e.Ended, GaveUp: e.GaveUp, Gone: e.Gone, Workers: []marks.Worker{self}}.Encode())
+		w := marks.Window{T0: &e.T0, T1: e.T1, Ended: e.Ended, GaveUp: e.GaveUp, Gone: e.Gone, Workers: []result.Worker{self}}
+		writeMark(j, marks.NameWindow, h.point, marks.Encode(w))
 	}
 	if err := j.Flush(); err != nil {
 		return nil, &RecordsError{Err: err}

@@ -382,20 +382,19 @@ func (o *outline) addMark(m record.Mark) (err error) {
 		}
 		o.run, o.begun = *run, true
 	case marks.NamePoint:
-		p, err := marks.DecodePoint(m.Data)
-		if err != nil {
-			return err
-		}
-		o.setups[m.Point], err = setupOf(p)
-		return err
+		o.setups[m.Point], err = readSetup(m.Data)
 	case marks.NameWindow:
-		o.ends[m.Point], err = marks.DecodeWindow(m.Data)
+		var w marks.Window
+		err = marks.Decode(m.Name, m.Data, &w)
+		o.ends[m.Point] = w
 	case marks.NameCrew:
-		o.crews[m.Point], err = marks.DecodeCrew(m.Data)
+		var c marks.Crew
+		err = marks.Decode(m.Name, m.Data, &c)
+		o.crews[m.Point] = c
 	case marks.NameAlone:
-		a, err := marks.DecodeAlone(m.Data)
+		var a marks.Alone
+		err = marks.Decode(m.Name, m.Data, &a)
 		o.alone = time.Duration(a.Took)
-		return err
 	case marks.NameCapacity:
 		run, err := marks.DecodeRun(m.Data)
 		if err != nil {
@@ -403,9 +402,8 @@ func (o *outline) addMark(m record.Mark) (err error) {
 		}
 		o.found = run.Capacity
 	case marks.NameEnd:
-		end, err := marks.DecodeEnd(m.Data)
-		o.end = &end
-		return err
+		o.end = new(marks.End)
+		err = marks.Decode(m.Name, m.Data, o.end)
 	}
 	return err
 }

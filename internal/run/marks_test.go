@@ -59,15 +59,26 @@ func TestSetupComesBack(t *testing.T) {
 	}
 	s.SLO, s.Began = spec, time.Date(2026, 11, 20, 12, 0, 0, 5, time.UTC)
 	s.Price.GPU.Hour = 0 // a GPU is rented or owned
-	p, err := marks.DecodePoint(pointMark(&s).Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := setupOf(p)
+	got, err := readSetup(marks.Encode(s))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(s, got); d != "" {
 		t.Errorf("planned (-), read (+):\n%s", d)
 	}
+}
+
+func FuzzReadSetup(f *testing.F) {
+	f.Add([]byte(`{"version": 1, "load": {"loop": "open", "rate": 3}, "slo": "p99 ttft<200ms", "price": {"gpu": "2.5"}}`))
+	f.Add([]byte(`17`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := readSetup(data)
+		if err != nil {
+			return
+		}
+		again, err := readSetup(marks.Encode(s))
+		if err != nil || cmp.Diff(s, again) != "" {
+			t.Errorf("%v\n%s", err, cmp.Diff(s, again))
+		}
+	})
 }

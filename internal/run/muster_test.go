@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/data/marks"
+	"pitot/internal/data/result"
 	"pitot/internal/load"
 	"pitot/internal/measure"
 	"pitot/internal/plan"
@@ -89,7 +89,7 @@ type someCrew struct {
 	Crew
 	n      int
 	why    error
-	lost   *marks.Lost
+	lost   *result.Lost
 	absent error
 }
 
@@ -99,7 +99,7 @@ func (c *someCrew) Carry(context.Context, *Task, Sums) (*Carried, error) {
 	if c.absent != nil {
 		return nil, &AbsentError{c.absent}
 	}
-	return &Carried{Workers: []marks.Worker{{Rank: 0, Lost: c.lost}, {Rank: 1}}}, nil
+	return &Carried{Workers: []result.Worker{{Rank: 0, Lost: c.lost}, {Rank: 1}}}, nil
 }
 
 // Workers that nobody asked for go on from load to load, unless one was lost, however late, or is
@@ -114,9 +114,9 @@ func TestMusterAnew(t *testing.T) {
 		return crew, nil
 	}}}
 	for i, test := range []struct {
-		lost     *marks.Lost
+		lost     *result.Lost
 		mustered int // by the end of the load
-	}{{nil, 1}, {&marks.Lost{Why: "killed"}, 1}, {nil, 2}, {nil, 2}} {
+	}{{nil, 1}, {&result.Lost{Why: "killed"}, 1}, {nil, 2}, {nil, 2}} {
 		if err := s.musterWorkers(t.Context(), Sending{Workers: 2}); err != nil || s.crew != Crew(crew) {
 			t.Fatalf("load %d: %v, %v", i, s.crew, err)
 		}

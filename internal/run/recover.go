@@ -224,7 +224,7 @@ func (o *outline) missingRows(dir string, store *spill.Store) map[int32][]record
 			}
 			if len(gone) > 0 {
 				made(gone, func(i int32, m *remains) []record.Row {
-					return m.withWorker(point, s, o.run.Seed, shareOf(s, o.run.Seed, point, int(i), len(w.Workers)), w.Workers[i].Lost.At)
+					return m.withWorker(point, s, o.run.Seed, shareOf(s, o.run.Seed, point, int(i), len(w.Workers)), int64(w.Workers[i].Lost.SinceBegin()))
 				})
 			}
 		case of > 0:

@@ -374,7 +374,7 @@ func TestRecordsLostBeforeTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		writeMark(j, marks.NameRun, 0, marks.EncodeHead(&result.Run{Schema: result.Schema, Started: "2026-11-20T23:48:00Z", Workload: json.RawMessage(`{"kind":"random","sampling":{}}`)}))
-		writeMark(j, marks.NamePoint, 0, pointMark(&measure.Setup{T1: 1e9}).Encode())
+		writeMark(j, marks.NamePoint, 0, marks.Encode(&measure.Setup{T1: 1e9}))
 		r := record.BlankRow()
 		r.Due, r.Sent, r.FirstToken, r.LastToken, r.Done, r.Stream = 0, 0, 5e6, 9e6, 9e6, true
 		j.Done(&r)

@@ -180,7 +180,7 @@ func (s *Session) cacheReuse(src workload.Source, sent *reused, items *itemized,
 const reuseParts = 200
 
 // cacheMark returns the result as a mark, as it is written.
-func cacheMark(parts []hits.Part, kv target.KVCache, all bool) *marks.PrefixCache {
+func cacheMark(parts []marks.CachePart, kv target.KVCache, all bool) *marks.PrefixCache {
 	m := &marks.PrefixCache{All: all, BlockSize: kv.BlockSize, Tokens: max(kv.Blocks-1, 0) * kv.BlockSize, Off: kv.None}
 	if kv.BlockSize == 0 {
 		m.BlockSize, m.Assumed = hits.UsualBlock, !kv.None
@@ -189,7 +189,7 @@ func cacheMark(parts []hits.Part, kv target.KVCache, all bool) *marks.PrefixCach
 		if kv.None {
 			p.Expected, p.Late = 0, 0
 		}
-		m.Parts = append(m.Parts, marks.CachePart{Requests: p.Requests, Told: p.Told, Prompt: p.Prompt, Expected: p.Expected, Late: p.Late, Endless: p.Endless, Served: p.Served})
+		m.Parts = append(m.Parts, p)
 	}
 	return m
 }
@@ -272,7 +272,7 @@ func expectedHits(ctx context.Context, p *plan.Plan, t *target.Target, n int64) 
 		return nil
 	}
 	lay := layingOf(t, 1)
-	simulated := func(list []hits.Request) hits.Part {
+	simulated := func(list []hits.Request) marks.CachePart {
 		cache := hits.New(cacheOf(t.KV))
 		for i := range src.shared {
 			cache.Ask(lay.promptTokens(&src.shared[i]), lay.promptContent(&src.shared[i], lay.promptTokens(&src.shared[i])))
@@ -289,9 +289,9 @@ func expectedHits(ctx context.Context, p *plan.Plan, t *target.Target, n int64) 
 		return nil
 	}
 	got.Late = min(late.Late, got.Expected)
-	m := cacheMark([]hits.Part{got}, t.KV, all && n <= mostForeseen)
+	m := cacheMark([]marks.CachePart{got}, t.KV, all && n <= mostForeseen)
 	m.Asked = len(src.shared)
-	return (&measure.Setup{Reuse: reuseOf(m)}).PrefixCache()
+	return (&measure.Setup{Reuse: m}).PrefixCache()
 }
 
 // foreseeRequests gives the first requests of a workload as they are put to a cache, until there

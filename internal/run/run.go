@@ -532,8 +532,8 @@ func (s *Session) markEnd(index int32, setup *measure.Setup, c *carried, tap *ta
 		end.PrefixCache = s.cacheReuse(src, &tap.sent, c.items, t0, end.T1)
 	}
 	end.Missing = c.told.MissingSources()
-	writeMark(s.journal, marks.NamePoint, index, pointMark(setup).Encode())
-	writeMark(s.journal, marks.NameWindow, index, end.Encode())
+	writeMark(s.journal, marks.NamePoint, index, marks.Encode(setup))
+	writeMark(s.journal, marks.NameWindow, index, marks.Encode(end))
 }
 
 // carried describes the load of a point after its end.
@@ -641,8 +641,10 @@ func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg
 	if src.turns > 0 {
 		setup.Load.Turns = &src.turns
 	}
-	if h := t.Held; h != nil {
-		setup.Tokenizer = &judge.Tokenizer{Ours: h.Ours, Theirs: h.Theirs, Differ: h.Differ, IDs: h.IDs, Size: h.Size, Highest: h.Highest, Prompts: t.Options.Encode != nil}
+	if t.Held != nil {
+		match := *t.Held
+		match.Prompts = t.Options.Encode != nil
+		setup.Tokenizer = &match
 	}
 	if told, _ := t.EngineChanges(); setup.Load.HasVaryingRate() || told != "" {
 		setup.AutoWarmup = false // it does not settle

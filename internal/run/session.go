@@ -329,7 +329,7 @@ func (s *Session) MeasureAlone(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	s.noteProbes()
-	writeMark(s.journal, marks.NameAlone, 0, marks.Alone{Took: int64(s.alone)}.Encode())
+	writeMark(s.journal, marks.NameAlone, 0, marks.Encode(marks.Alone{Took: int64(s.alone)}))
 	return s.alone, ctx.Err()
 }
 
@@ -507,7 +507,7 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	if s.found != nil {
 		writeMark(s.journal, marks.NameCapacity, s.latest, marks.EncodeCapacity(s.found))
 	}
-	writeMark(s.journal, marks.NameEnd, s.latest, marks.End{Ended: time.Now().Format(time.RFC3339), Interrupted: stopped}.Encode())
+	writeMark(s.journal, marks.NameEnd, s.latest, marks.Encode(marks.End{Ended: time.Now().Format(time.RFC3339), Interrupted: stopped}))
 	if e := s.journal.Close(); e != nil && err == nil {
 		err = &RecordsError{Err: e}
 	}
@@ -542,7 +542,7 @@ func (s *Session) noteBegin(point int32, setup *measure.Setup) {
 	}
 	s.journal.AddPlan(
 		record.Mark{Point: point, Name: marks.NameRun, Data: s.head},
-		record.Mark{Point: point, Name: marks.NamePoint, Data: pointMark(setup).Encode()})
+		record.Mark{Point: point, Name: marks.NamePoint, Data: marks.Encode(setup)})
 }
 
 // removeMade takes away what a session has made that came to no load, so that the

@@ -108,6 +108,17 @@ func (s Spec) String() string {
 	return strings.Join(parts, "; ")
 }
 
+// MarshalText returns the canonical spelling.
+func (s Spec) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads an objective; none from an empty text.
+func (s *Spec) UnmarshalText(text []byte) (err error) {
+	if *s = (Spec{}); len(text) > 0 {
+		*s, err = Parse(string(text))
+	}
+	return err
+}
+
 // LimitsAnswers says that some limit is on the share of wrong answers.
 func (s Spec) LimitsAnswers() bool {
 	return slices.ContainsFunc(s.All(), func(l Limit) bool { return l.Metric == metric.Wrong })

@@ -7,20 +7,13 @@ import (
 	"slices"
 	"time"
 
+	"pitot/internal/data/result"
 	"pitot/internal/workload"
 )
 
 // Whether the tokenizer that the user gave is the served model's is asked before the load: of one
 // text, which tokenizers write differently, the server tells its tokens (POST /tokenize, as vLLM,
 // SGLang, llama.cpp and TGI have it), or counts them as a prompt's.
-
-// Held holds the result of comparing the tokenizer with the server.
-type Held struct {
-	Ours, Theirs  int  // tokens of the text, by the tokenizer's file and by the server
-	Differ        int  // by which they differ
-	IDs           bool // the server told its tokens; else only how many they are
-	Size, Highest int  // where IDs: how many ids the file has, and the highest that the server told
-}
 
 // telling is a text that tells tokenizers apart: by numbers, code, blanks and scripts. It begins
 // and ends in plain words, since templates leave out blanks at the ends.
@@ -46,7 +39,7 @@ func (t *Target) holdTokenizer(ctx context.Context) error {
 		}, 1)
 		if row.PromptTokens >= 0 {
 			theirs := int(row.PromptTokens) - int(t.Calibration.Overhead)
-			t.Held = &Held{Ours: len(ours), Theirs: theirs, Differ: max(len(ours)-theirs, theirs-len(ours))}
+			t.Held = &result.TokenizerMatch{Ours: len(ours), Theirs: theirs, Differ: max(len(ours)-theirs, theirs-len(ours))}
 		}
 	}
 	if h := t.Held; !told && h != nil && h.Differ > 0 {
@@ -65,9 +58,9 @@ func (t *Target) holdTokenizer(ctx context.Context) error {
 
 // heldByIDs compares ids; theirs has at least one. What the server puts around a text, its
 // beginning and its end, is left aside.
-func heldByIDs(ours, theirs []uint32, size int) *Held {
+func heldByIDs(ours, theirs []uint32, size int) *result.TokenizerMatch {
 	const around = 2
-	h := &Held{IDs: true, Ours: len(ours), Theirs: len(theirs), Size: size, Highest: int(slices.Max(theirs))}
+	h := &result.TokenizerMatch{IDs: true, Ours: len(ours), Theirs: len(theirs), Size: size, Highest: int(slices.Max(theirs))}
 	for skip := 0; skip <= min(around, len(theirs)-len(ours)); skip++ {
 		if slices.Equal(theirs[skip:skip+len(ours)], ours) && len(theirs)-skip-len(ours) <= around {
 			return h

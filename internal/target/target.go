@@ -40,9 +40,9 @@ type Target struct {
 
 	Headers     []api.Header
 	Options     api.Options
-	Tokenizer   *tokenizer.Tokenizer // the model's, nil where the user gave none
-	Server      map[string]string    // facts that the server reports about itself
-	Held        *Held                // what came of comparing the tokenizer with the server, nil where that is not known
+	Tokenizer   *tokenizer.Tokenizer   // the model's, nil where the user gave none
+	Server      map[string]string      // facts that the server reports about itself
+	Held        *result.TokenizerMatch // of the tokenizer with the server, nil where that is not known
 	Calibration workload.Calibration
 	KV          KVCache             // as far as it is known
 	Timeout     time.Duration       // for one request

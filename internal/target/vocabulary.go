@@ -196,7 +196,7 @@ func (t *Target) calibrateByTokenizer(ctx context.Context) (done bool, err error
 	if besides[0] != besides[1] {
 		t.noteAdaptation(result.Adaptation{Kind: result.ServerLengths, Why: result.Reason{Code: result.NotModelsTokenizer,
 			N: shortWords, Of: longWords, Low: float64(besides[0] + shortWords), High: float64(besides[1] + longWords)}})
-		t.Held = &Held{Ours: longWords - shortWords, Theirs: longWords - shortWords + int(besides[1]-besides[0]), Differ: int(max(besides[1]-besides[0], besides[0]-besides[1]))}
+		t.Held = &result.TokenizerMatch{Ours: longWords - shortWords, Theirs: longWords - shortWords + int(besides[1]-besides[0]), Differ: int(max(besides[1]-besides[0], besides[0]-besides[1]))}
 		t.Options.Vocab, t.Calibration = all, workload.Calibration{}
 		return false, nil
 	}

@@ -1,7 +1,6 @@
-// Package marks is what the records of a run cannot tell by themselves: what was
-// planned of it and of each point, and how they ended. A journal has it as marks
-// between its records, a finished run in marks.json. The types here are what is
-// written, and nothing else: every one has a version.
+// Package marks holds the data of marks: what the records of a run do not contain. These are the
+// plan of the run and of each point, and how they ended. A journal has marks between its records,
+// a finished run has them in marks.json.
 package marks
 
 import (
@@ -14,157 +13,50 @@ import (
 
 // Names of the marks.
 const (
-	NameRun      = "run"      // the run begins: [Head]
-	NamePoint    = "point"    // a point begins: [Point]
+	NameRun      = "run"      // the run begins: see [EncodeHead]
+	NamePoint    = "point"    // a point begins: its measure.Setup
 	NameWindow   = "window"   // a point came to its end: [Window]; in a worker's own journal, its share did
 	NameCrew     = "crew"     // who carries a point out together: [Crew]
 	NameAlone    = "alone"    // what one request takes on an idle target: [Alone]
-	NameCapacity = "capacity" // what a search found: [Capacity]
+	NameCapacity = "capacity" // what a search found: see [EncodeCapacity]
 	NameEnd      = "end"      // the run came to its end: [End]
 )
 
-// Version is that of the types of this package. Head and Capacity are parts of
-// run.json and have its schema instead.
+// Version is that of the marks' data. Head and capacity are parts of run.json and have its schema
+// instead.
 const Version = 1
-
-// Point holds the plan of a point. Times are nanoseconds since its load began.
-type Point struct {
-	Version int    `json:"version"`
-	Began   string `json:"began"` // when its load did, by the clock of the client's machine: RFC 3339; "" in simulated time
-	T0      int64  `json:"t0_ns"` // the window [T0, T1)
-	T1      *int64 `json:"t1_ns"` // null: it ends with the count of its requests
-
-	Load     Load    `json:"load"`
-	SLO      string  `json:"slo"` // as written, "" for none
-	GPUs     int     `json:"gpus"`
-	GPUPrice float64 `json:"gpu_price_usd_per_hour"` // of a rented one
-	Price    *Price  `json:"price"`                  // what more there is to say of it
-	Stamps   string  `json:"stamps"`
-	Planned  int     `json:"planned"` // requests due in the window by the schedule, 0 if not known
-	Exact    bool    `json:"exact_output"`
-	Requests int64   `json:"requests"` // after which the window ends, 0 if T1 says it
-	Cold     bool    `json:"cold"`
-	Seeded   bool    `json:"seeded"`
-	Prompts  int     `json:"prompts"` // distinct ones, 0 for no end of them
-	Stage    string  `json:"stage"`
-
-	Residence  int64 `json:"residence_ns"`
-	AutoWarmup bool  `json:"auto_warmup"`
-
-	Alone []Questions `json:"questions_alone"` // null without questions
-
-	Workers int `json:"workers"` // processes that carry the load out together, 0 for one
-
-	Tokenizer *Tokenizer `json:"tokenizer"` // the user's, held against the server's; null where that is not known
-}
-
-// Tokenizer compares the tokens of a text by the user's tokenizer with those by the server.
-type Tokenizer struct {
-	Ours    int  `json:"ours"` // tokens
-	Theirs  int  `json:"theirs"`
-	Differ  int  `json:"differ"`
-	IDs     bool `json:"ids"`               // their ids were compared, else how many they are
-	Size    int  `json:"size"`              // ids there are in the user's file
-	Highest int  `json:"highest_id"`        // of the server's
-	Prompts bool `json:"prompts,omitempty"` // the prompts are ids that the user's file makes
-}
-
-// Questions holds the results of questions of a kind that were sent alone before the load.
-type Questions struct {
-	Kind     string `json:"kind"`
-	Answered int    `json:"answered"`
-	Wrong    int    `json:"wrong"`
-	Why      string `json:"why"` // they are not asked under load
-}
-
-// Price holds the price of the target, as it was written.
-type Price struct {
-	GPU      string  `json:"gpu"`    // of one GPU and hour
-	Tokens   string  `json:"tokens"` // of a million input and output tokens
-	Discount float64 `json:"discount"`
-	Listed   bool    `json:"listed"` // it is the list price of a GPU that is simulated
-}
-
-// Load holds the load of a point.
-type Load struct {
-	Loop        string   `json:"loop"`
-	Rate        *float64 `json:"rate"`
-	Arrival     string   `json:"arrival"`
-	Concurrency *int     `json:"concurrency"`
-	ThinkMS     *float64 `json:"think_ms"`
-	MaxInFlight *int     `json:"max_in_flight"`
-
-	Expected *Arrivals `json:"expected"`
-	Turns    *float64  `json:"turns"`
-
-	LongestTurns *float64 `json:"longest_turns"` // of the class whose conversations have most, where classes differ in that
-	Retry        string   `json:"retry"`         // as --retry is written, "" for none
-
-	RespectLimits bool `json:"respect_limits"` // requests are held back that the server has said it will refuse
-}
-
-// Arrivals holds what the arrival process of a load makes one expect.
-type Arrivals struct {
-	CV         *float64           `json:"cv"`
-	Dispersion map[string]float64 `json:"dispersion"`
-	Varies     bool               `json:"varies"`
-	CycleS     float64            `json:"cycle_s"`
-	ChangesS   []float64          `json:"changes_s"`
-}
 
 // Window describes how a point ended. Times are nanoseconds since its load began.
 type Window struct {
-	Version int           `json:"version"`
-	T0      *int64        `json:"t0_ns"`    // where the window began, null: where it was planned to
-	T1      int64         `json:"t1_ns"`    // the end of the window
-	Ended   int64         `json:"ended_ns"` // the end of the point
-	GaveUp  bool          `json:"gave_up"`
-	Gone    *int64        `json:"gone_ns"` // since when the target refused every connection, null if it did not
-	Until   *result.Until `json:"until"`   // of a window that was to end when a value is known well enough
+	T0     *int64        `json:"t0_ns"`    // where the window began, null: where it was planned to
+	T1     int64         `json:"t1_ns"`    // the end of the window
+	Ended  int64         `json:"ended_ns"` // the end of the point
+	GaveUp bool          `json:"gave_up"`
+	Gone   *int64        `json:"gone_ns"` // since when the target refused every connection, null if it did not
+	Until  *result.Until `json:"until"`   // of a window that was to end when a value is known well enough
 
 	PlannedHits *float64 `json:"planned_hits"` // share of the prompts that an unlimited prefix cache would have, null: the workload does not tell
 	Missing     []string `json:"missing"`      // pages of metrics that were given up, and why
 
 	PrefixCache *PrefixCache `json:"prefix_cache"` // null: not known
 
-	Workers []Worker `json:"workers"` // that carried the load out together; null: one process did
-
-}
-
-// Worker is one of several processes that carried a load out.
-type Worker struct {
-	Rank         int    `json:"rank"`
-	Host         string `json:"host"`
-	CPUs         int    `json:"cpus"`
-	Ahead        int64  `json:"ahead_ns"` // of the coordinator's clock was its own
-	AheadBound   int64  `json:"ahead_bound_ns"`
-	ClockSteps   int    `json:"clock_steps"`
-	JournalBytes int64  `json:"journal_bytes"`
-	Lost         *Lost  `json:"lost"` // null: it was there to the end
+	Workers []result.Worker `json:"workers"` // that carried the load out together, without what their records say; null: one process did
 }
 
 // Crew lists the workers that carry a point out together, by rank, and where each keeps its
 // journal. If the coordinator dies, the journal is found there.
 type Crew struct {
-	Version int      `json:"version"`
 	Run     string   `json:"run"` // what the run is called on the bus
 	Workers []Member `json:"workers"`
 }
 
 // Member is a worker as it stands when the load begins, and where it keeps its journal.
 type Member struct {
-	Host       string `json:"host"`
-	Dir        string `json:"dir"`
-	CPUs       int    `json:"cpus"`
-	Ahead      int64  `json:"ahead_ns"`
-	AheadBound int64  `json:"ahead_bound_ns"`
-}
-
-// Lost describes a worker that was lost.
-type Lost struct {
-	At    int64  `json:"at_ns"` // when it was last heard of
-	Why   string `json:"why"`
-	Early bool   `json:"early"` // the window did not end there, being too short
+	Host       string  `json:"host"`
+	Dir        string  `json:"dir"`
+	CPUs       int     `json:"cpus"`
+	Ahead      float64 `json:"ahead_ms"`
+	AheadBound float64 `json:"ahead_bound_ms"`
 }
 
 // PrefixCache holds the expected hits of the server's prefix cache among the prompts of the window,
@@ -186,23 +78,21 @@ type CachePart struct {
 	From     int64 `json:"from_ns"`
 	Requests int   `json:"requests"`
 	Prompt   int64 `json:"prompt"`
-	Expected int64 `json:"expected"`
-	Late     int64 `json:"late"`
-	Endless  int64 `json:"endless"`
-	Served   int64 `json:"served"`
-	Told     int   `json:"told"` // requests of which the server said it
+	Expected int64 `json:"expected"` // where a prompt can be found from when its prefill begins
+	Late     int64 `json:"late"`     // where it can be found only after its first token
+	Endless  int64 `json:"endless"`  // of a cache that forgets nothing
+	Served   int64 `json:"served"`   // as the server reports
+	Told     int   `json:"told"`     // requests for which the server reports it
 }
 
 // Alone holds the time that one request takes on an idle target, measured at the beginning of a
 // search.
 type Alone struct {
-	Version int   `json:"version"`
-	Took    int64 `json:"took_ns"`
+	Took int64 `json:"took_ns"`
 }
 
 // End describes how the run ended.
 type End struct {
-	Version     int    `json:"version"`
 	Ended       string `json:"ended"` // RFC 3339
 	Interrupted bool   `json:"interrupted"`
 }
@@ -210,7 +100,7 @@ type End struct {
 // ErrVersion says that a mark has another version than the one that is read.
 var ErrVersion = errors.New("another version of pitot wrote it")
 
-// encode writes a type of this package.
+// encode writes a type that always marshals.
 func encode(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -219,53 +109,28 @@ func encode(v any) []byte {
 	return data
 }
 
-// Encode gives the data of the mark.
-func (p Point) Encode() []byte { p.Version = Version; return encode(p) }
+// Encode returns the data of a mark: the fields of a struct after the version.
+func Encode(mark any) []byte {
+	return append(fmt.Appendf(nil, `{"version":%d,`, Version), encode(mark)[1:]...)
+}
 
-// Encode gives the data of the mark.
-func (w Window) Encode() []byte { w.Version = Version; return encode(w) }
-
-// Encode gives the data of the mark.
-func (c Crew) Encode() []byte { c.Version = Version; return encode(c) }
-
-// Encode gives the data of the mark.
-func (a Alone) Encode() []byte { a.Version = Version; return encode(a) }
-
-// Encode gives the data of the mark.
-func (e End) Encode() []byte { e.Version = Version; return encode(e) }
-
-// decode reads the data of a mark.
-func decode[T any](name string, data []byte) (out T, err error) {
+// Decode reads the data of the named mark into a struct. What the data lacks keeps its value.
+func Decode(name string, data []byte, mark any) error {
 	var head struct {
 		Version int `json:"version"`
 	}
-	err = json.Unmarshal(data, &head)
+	err := json.Unmarshal(data, &head)
 	if err == nil && head.Version != Version { // before the fields, which may have other types there
 		err = ErrVersion
 	}
 	if err == nil {
-		err = json.Unmarshal(data, &out)
+		err = json.Unmarshal(data, mark)
 	}
 	if err != nil {
-		return out, fmt.Errorf("decode mark %s: %w", name, err)
+		return fmt.Errorf("decode mark %s: %w", name, err)
 	}
-	return out, nil
+	return nil
 }
-
-// DecodePoint reads what was planned of a point.
-func DecodePoint(data []byte) (Point, error) { return decode[Point](NamePoint, data) }
-
-// DecodeWindow reads how a point ended.
-func DecodeWindow(data []byte) (Window, error) { return decode[Window](NameWindow, data) }
-
-// DecodeCrew reads who carries a point out.
-func DecodeCrew(data []byte) (Crew, error) { return decode[Crew](NameCrew, data) }
-
-// DecodeAlone reads what one request takes.
-func DecodeAlone(data []byte) (Alone, error) { return decode[Alone](NameAlone, data) }
-
-// DecodeEnd reads how the run ended.
-func DecodeEnd(data []byte) (End, error) { return decode[End](NameEnd, data) }
 
 // EncodeHead gives the data of the mark with which a run begins: a run.json
 // without points.

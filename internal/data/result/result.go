@@ -8,7 +8,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
+	"time"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/stat"
@@ -151,7 +153,8 @@ type Point struct {
 	Verdict      Verdict          `json:"verdict"`
 }
 
-// Worker is one of several processes that carried a load out.
+// Worker is one of several processes that carried a load out. Marks have it too, without what only
+// its records say.
 type Worker struct {
 	Rank int    `json:"rank"` // its number, from 0
 	Host string `json:"host"`
@@ -173,6 +176,21 @@ type Lost struct {
 	Missed int     `json:"missed"` // requests of the window that it did not send, or whose end is not known
 	Early  bool    `json:"early"`  // the window would have been too short up to there, and goes on behind it
 }
+
+// TokenizerMatch compares the tokens of one text by the user's tokenizer with those by the server.
+// The server counted them before the load.
+type TokenizerMatch struct {
+	Ours    int  `json:"ours"` // tokens, by the tokenizer's file
+	Theirs  int  `json:"theirs"`
+	Differ  int  `json:"differ"`            // by which they differ
+	IDs     bool `json:"ids"`               // their ids were compared, else only their number
+	Size    int  `json:"size"`              // where IDs: ids in the user's file
+	Highest int  `json:"highest_id"`        // where IDs: the highest of the server's
+	Prompts bool `json:"prompts,omitempty"` // the prompts are ids that the user's file makes (--set prompt-ids)
+}
+
+// SinceBegin returns when the worker was last heard of, since the load began.
+func (l *Lost) SinceBegin() time.Duration { return time.Duration(math.Round(l.At * 1e9)) }
 
 // CacheEffect is the effect of a warm prefix cache on TTFT. It compares pairs of requests of the
 // same lengths and due times. One is of the point in which nothing is shared. The other is of the

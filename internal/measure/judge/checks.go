@@ -369,7 +369,7 @@ func checkLag(lag *Lag) result.Check {
 
 // checkTokenizer asks whether the user's tokenizer is the server's. The right one makes exactly the
 // same of a text: what a chat's template adds was taken off.
-func checkTokenizer(t *Tokenizer) result.Check {
+func checkTokenizer(t *result.TokenizerMatch) result.Check {
 	c := result.NewCheck(result.CheckTokenizer, float64(t.Differ), 0).WithDetail(map[string]float64{"ours": float64(t.Ours), "theirs": float64(t.Theirs)})
 	if t.Differ > 0 {
 		c.Status = result.Flag

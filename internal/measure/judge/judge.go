@@ -32,17 +32,7 @@ type Conditions struct {
 	GaveUp    bool      // the window ended early because there was no use in going on, see [IsHopeless]
 	Gone      *int64    // since when the target was not there any more
 
-	Tokenizer *Tokenizer // the user's, held against the server's; nil where that is not known
-}
-
-// Tokenizer compares the tokens of a text by the user's tokenizer with those by the server. The
-// server counted them before the load.
-type Tokenizer struct {
-	Ours, Theirs  int  // tokens of it
-	Differ        int  // by which they differ
-	IDs           bool // their ids were compared, else how many they are
-	Size, Highest int  // where they were: how many ids the user's file has, the highest of the server's
-	Prompts       bool // the prompts are ids that the user's file makes (--set prompt-ids)
+	Tokenizer *result.TokenizerMatch // nil where that is not known
 }
 
 const (

@@ -10,15 +10,15 @@ import (
 // never.
 func TestTokenizerOfTheModel(t *testing.T) {
 	for _, c := range []struct {
-		held   Tokenizer
+		held   result.TokenizerMatch
 		status result.Status
 		is     string
 	}{
-		{Tokenizer{Ours: 90, Theirs: 90}, result.Pass, ""},
-		{Tokenizer{Ours: 90, Theirs: 90, IDs: true, Size: 100, Highest: 99}, result.Pass, result.CaseIDs},
-		{Tokenizer{Ours: 90, Theirs: 91, Differ: 1}, result.Flag, ""},
-		{Tokenizer{Ours: 90, Theirs: 90, Differ: 3, IDs: true, Size: 100, Highest: 99}, result.Flag, result.CaseIDs},
-		{Tokenizer{Ours: 90, Theirs: 90, Differ: 3, IDs: true, Size: 100, Highest: 100}, result.Flag, result.CaseBeyond},
+		{result.TokenizerMatch{Ours: 90, Theirs: 90}, result.Pass, ""},
+		{result.TokenizerMatch{Ours: 90, Theirs: 90, IDs: true, Size: 100, Highest: 99}, result.Pass, result.CaseIDs},
+		{result.TokenizerMatch{Ours: 90, Theirs: 91, Differ: 1}, result.Flag, ""},
+		{result.TokenizerMatch{Ours: 90, Theirs: 90, Differ: 3, IDs: true, Size: 100, Highest: 99}, result.Flag, result.CaseIDs},
+		{result.TokenizerMatch{Ours: 90, Theirs: 90, Differ: 3, IDs: true, Size: 100, Highest: 100}, result.Flag, result.CaseBeyond},
 	} {
 		if got := checkTokenizer(&c.held); got.Status != c.status || got.Case != c.is {
 			t.Errorf("%+v: %+v", c.held, got)

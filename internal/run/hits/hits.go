@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"pitot/internal/data/marks"
 	"pitot/internal/twin"
 	"pitot/internal/twin/vllm"
 )
@@ -40,17 +41,6 @@ type Request struct {
 	Content           func() twin.Content // what it consists of
 }
 
-// Part holds what the requests of a part of the load found, in tokens of their prompts.
-type Part struct {
-	Requests int
-	Prompt   int64
-	Expected int64 // where a prompt can be found from when it is computed on, just before its first token
-	Late     int64 // where it can be found only behind its first token, by requests that are sent then
-	Endless  int64 // of a cache that forgets nothing
-	Served   int64 // what the server said
-	Told     int   // requests of which it said something
-}
-
 // Simulation is a cache with what it holds.
 type Simulation struct {
 	of      Cache
@@ -80,7 +70,7 @@ func (s *Simulation) Ask(prompt int, content twin.Content) {
 
 // SimulateRequests puts requests to the cache at their times, and says what those of each of so many
 // parts find. all says that every one was looked at, and not only the first.
-func (s *Simulation) SimulateRequests(list []Request, parts int) (found []Part, all bool) {
+func (s *Simulation) SimulateRequests(list []Request, parts int) (found []marks.CachePart, all bool) {
 	order := make([]int32, len(list)) // in which their prompts are computed
 	for i := range order {
 		order[i] = int32(i)
@@ -92,7 +82,7 @@ func (s *Simulation) SimulateRequests(list []Request, parts int) (found []Part, 
 	sent := slices.Clone(order)
 	slices.SortStableFunc(sent, func(a, b int32) int { return cmp.Compare(list[a].Sent, list[b].Sent) })
 
-	found, all = make([]Part, parts), true
+	found, all = make([]marks.CachePart, parts), true
 	run := running{cache: s.cache, block: s.of.BlockSize}
 	late := make([]int32, len(list))
 	job := func(r *Request, c twin.Content) twin.Job { return twin.Job{Prompt: max(r.Prompt, 1), Content: c} }

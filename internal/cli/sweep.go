@@ -23,5 +23,5 @@ func measureCurve(ctx context.Context, s *run.Session, p *plan.Plan, view *progr
 		Given: p.Loads, Points: p.Points, Repeat: p.Repeat, Closed: closed, MaxLoad: p.MaxLoad,
 		Residence: alone.Seconds(), Seed: p.Seed,
 	})
-	return run.NewSearcher(s, nil, closed, view).Sweep(ctx, loads, run.Load{Requests: p.Requests, Duration: p.Duration, Warmup: p.Warmup}, max(0, p.Budget))
+	return run.NewSearcher(s, nil, closed, view).Sweep(ctx, loads)
 }

@@ -282,7 +282,7 @@ func (x *Experiment) measurePart(ctx context.Context, part *Part, view View) (er
 
 // measureLoads measures the loads of a part.
 func (x *Experiment) measureLoads(ctx context.Context, s *run.Session, part *Part, one *plan.Plan) error {
-	l := run.Load{Rate: one.Rate, Concurrency: one.Concurrency, Requests: one.Requests, Duration: one.Duration, Warmup: one.Warmup}
+	l := run.PointSpec{Load: one.Load}
 	if part.Row.Name != x.Plan.Contract.Row {
 		_, err := s.Measure(ctx, l)
 		return err

@@ -52,7 +52,6 @@ func TestCoordinatorDies(t *testing.T) {
 			} else {
 				c, workers = processes(t, size, lease)
 			}
-			load := run.Load{Rate: 80, Duration: window, Stage: "curve"}
 			at, err := target.Open(bounded(t), target.WantedBy(planned(t, "--rate", "1")), func(string) {}) // as a server that outlives the coordinator
 			if err != nil {
 				t.Fatal(err)
@@ -68,7 +67,7 @@ func TestCoordinatorDies(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				_, err := s.Measure(ctx, load)
+				_, err := s.Measure(ctx, curveLoad(s))
 				_, _ = s.Close(true, err)
 			}()
 			for ctx.Err() == nil { // half of the window
@@ -129,7 +128,7 @@ func TestCoordinatorDies(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				m, err := s.Measure(bounded(t), load)
+				m, err := s.Measure(bounded(t), curveLoad(s))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -230,4 +229,11 @@ func server(t *testing.T) bus.Access {
 	}
 	t.Cleanup(func() { _ = s.Process.Kill(); _ = s.Wait() })
 	return bus.Access{URL: "nats://" + strings.TrimPrefix(at, "nats://"), Token: token}
+}
+
+// curveLoad returns the plan's load as a point of a sweep.
+func curveLoad(s *run.Session) run.PointSpec {
+	spec := s.NewSpec()
+	spec.Stage = "curve"
+	return spec
 }

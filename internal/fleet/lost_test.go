@@ -266,12 +266,12 @@ func TestEndsBetweenLoads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			first, err := s.Measure(ctx, run.Load{Rate: p.Rate, Duration: p.Duration})
+			first, err := s.Measure(ctx, s.NewSpec())
 			if err != nil || len(first.Point.Workers) != 2 {
 				t.Fatalf("%v, %+v", err, first)
 			}
 			kill(crews[0])
-			second, err := s.Measure(ctx, run.Load{Rate: p.Rate, Duration: p.Duration})
+			second, err := s.Measure(ctx, s.NewSpec())
 			if test.asked {
 				if err == nil || !strings.Contains(err.Error(), "ended between two loads (signal: killed)") || say.HintOf(err) == "" {
 					t.Errorf("it ends with %v", err)

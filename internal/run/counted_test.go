@@ -23,7 +23,7 @@ func TestCountEndsEarly(t *testing.T) {
 	p.Input, p.Ask.Output = lengths(t, "400"), lengths(t, "4")
 	s := open(t, &p)
 	hopeless := func(violations []int, _ int) bool { return violations[0] > 50 }
-	m, err := s.Measure(context.Background(), Load{Counted: true, Rate: 400, Requests: 2000, Warmup: time.Second, Claims: claims, Decided: hopeless})
+	m, err := s.Measure(context.Background(), pointSpec(s, PointSpec{Load: plan.Load{Rate: 400, Requests: 2000, Warmup: time.Second}, Counted: true, Claims: claims, Decided: hopeless}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestCountEndsEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	atOnce := func(violations []int, _ int) bool { return violations[0] > 0 }
-	m, err = s.Measure(context.Background(), Load{Counted: true, Rate: 400, Requests: 500, Warmup: time.Second, Claims: claims, Decided: atOnce})
+	m, err = s.Measure(context.Background(), pointSpec(s, PointSpec{Load: plan.Load{Rate: 400, Requests: 500, Warmup: time.Second}, Counted: true, Claims: claims, Decided: atOnce}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestCountEndsEarly(t *testing.T) {
 	}
 	claims, _ = objective.SplitClaims()
 	done := func(violations []int, left int) bool { return left >= 0 && left <= 5 }
-	m, err = s.Measure(context.Background(), Load{Counted: true, Rate: 10, Requests: 100, Warmup: time.Second, Claims: claims, Decided: done})
+	m, err = s.Measure(context.Background(), pointSpec(s, PointSpec{Load: plan.Load{Rate: 10, Requests: 100, Warmup: time.Second}, Counted: true, Claims: claims, Decided: done}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,14 +77,14 @@ func TestMeasureEndsInTime(t *testing.T) {
 	p.Spec, p.Out, p.Seed, p.SeedSet = "sim:llama-3.1-8b@h100?max_num_seqs=8", filepath.Join(t.TempDir(), "run"), 5, true
 	p.Input, p.Ask.Output = lengths(t, "400"), lengths(t, "100")
 	s := open(t, &p)
-	m, err := s.Measure(context.Background(), Load{Rate: 40, Requests: 2000, Warmup: time.Second, WindowBy: 20 * time.Second, EndBy: 25 * time.Second})
+	m, err := s.Measure(context.Background(), pointSpec(s, PointSpec{Load: plan.Load{Rate: 40, Requests: 2000, Warmup: time.Second}, WindowBy: 20 * time.Second, EndBy: 25 * time.Second}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if q := m.Requests; q.Due == 0 || q.OK != q.Due || q.Due > 800 || m.Seconds.Warmup+m.Seconds.Window > 20 || m.Extent.Ended != 25e9 {
 		t.Errorf("%+v in %+v, ended at %v", q, m.Seconds, time.Duration(m.Extent.Ended))
 	}
-	m, err = s.Measure(context.Background(), Load{Rate: 1, Requests: 2000, Warmup: time.Second, WindowBy: 20 * time.Second, EndBy: 25 * time.Second})
+	m, err = s.Measure(context.Background(), pointSpec(s, PointSpec{Load: plan.Load{Rate: 1, Requests: 2000, Warmup: time.Second}, WindowBy: 20 * time.Second, EndBy: 25 * time.Second}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ type Task struct {
 	Burst       [2]time.Duration `json:"burst_ns"`
 	Stage       string           `json:"stage"`
 	GiveUp      bool             `json:"give_up"`
-	WindowBy    time.Duration    `json:"window_by_ns"` // see [Load]
+	WindowBy    time.Duration    `json:"window_by_ns"` // see [PointSpec]
 
 	Found   target.Found `json:"target"`
 	Workers int          `json:"workers"` // that share it: those of lower rank
@@ -166,22 +166,23 @@ func shareSeed(runSeed uint64, point int32) uint64 {
 const betweenWorkers = 0x776f_726b_6572_7300
 
 // byCrew has the load of a point carried out by the runner's crew.
-func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int32, setup *measure.Setup, cfg *load.Config, tap *tap, src *source) (*carried, error) {
+func (s *Session) byCrew(ctx context.Context, x *pointLoad) (*carried, error) {
+	l, index, setup, cfg, tap := &x.spec.Load, x.index, x.setup, x.cfg, x.tap
 	r, p, t, j := s.runner, s.plan, s.Target, s.journal
 	found, err := t.Found()
 	if err != nil {
 		return nil, err
 	}
-	asks, err := whatIsAsked(src)
+	asks, err := whatIsAsked(x.src)
 	if err != nil {
 		return nil, err
 	}
 	task := &Task{
 		Verb: r.planVerb(), Config: p.YAML(r.planVerb()), Seed: p.Seed, Point: index, Draw: p.Ask.Draw,
 		Rate: l.Rate, Concurrency: l.Concurrency, Requests: l.Requests, Duration: l.Duration, Warmup: l.Warmup, Burst: l.Burst,
-		Stage: what.Stage, GiveUp: cfg.GiveUp != nil, WindowBy: what.WindowBy, Found: found, Workers: workerCount(s.crew.Size(), l), Asks: asks,
+		Stage: x.spec.Stage, GiveUp: cfg.GiveUp != nil, WindowBy: x.spec.WindowBy, Found: found, Workers: workerCount(s.workers.present.Size(), l), Asks: asks,
 	}
-	if n := s.crew.Size(); task.Workers < n {
+	if n := s.workers.present.Size(); task.Workers < n {
 		r.showLine(fmt.Sprintf("note: %d of %s send: a load has a user, a request, or one that may be in flight, for each", task.Workers, say.Plural(n, "worker")))
 	}
 	if setup.Sharing = 0; task.Workers > 1 {
@@ -197,7 +198,7 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 		Begun: func(origin int64) {
 			s.noteBegin(index, setup)
 			spent = Spent{Origin: origin, CPU: -cpuTime()}
-			who := s.crew.Who()
+			who := s.workers.present.Who()
 			who.Workers = who.Workers[:task.Workers]
 			writeMark(j, marks.NameCrew, index, marks.Encode(who))
 			told = scrape.Begin(ctx, t.Sources, p.ScrapeInterval, index, j.AddSample)
@@ -219,7 +220,7 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 	if r.Progress != nil {
 		sums.Update = r.Progress.Update
 	}
-	c, err := s.crew.Carry(ctx, task, sums)
+	c, err := s.workers.present.Carry(ctx, task, sums)
 	lost := (*LostError)(nil)
 	if errors.As(err, &lost); lost == nil && err != nil {
 		return nil, err
@@ -260,7 +261,7 @@ func (s *Session) byCrew(ctx context.Context, l *plan.Load, what Load, index int
 	}
 	for _, w := range c.Workers {
 		if w.Lost != nil {
-			s.mustered = nil // it takes part in no other load
+			s.workers.mustered = nil // it takes part in no other load
 		}
 		if w.Lost != nil && lost == nil {
 			r.showLine(fmt.Sprintf("note: worker %d on %s was lost (%s): the window ends where it was last heard of, %s after the load began", w.Rank, w.Host, w.Lost.Why, say.Duration(w.Lost.SinceBegin().Round(100*time.Millisecond))))
@@ -391,8 +392,10 @@ func (h *Hand) Prepare(ctx context.Context, t *Task, config string, environ []st
 		h.found = found
 	}
 	s.plan, h.point, p.Ask.Draw = &p, t.Point, t.Draw
-	asked := Load{Rate: t.Rate, Concurrency: t.Concurrency, Requests: t.Requests, Duration: t.Duration, Warmup: t.Warmup, Burst: t.Burst}
-	h.l = asked.withPlan(p.Load)
+	spec := PointSpec{Load: p.Load, Stage: t.Stage, GiveUp: t.GiveUp}
+	spec.Rate, spec.Concurrency, spec.Requests = t.Rate, t.Concurrency, t.Requests
+	spec.Duration, spec.Warmup, spec.Burst = t.Duration, t.Warmup, t.Burst
+	h.l = spec.Load
 	if h.src, err = newSource(&p.Ask, s.Target, t.Point); err != nil {
 		return err
 	}
@@ -409,9 +412,8 @@ func (h *Hand) Prepare(ctx context.Context, t *Task, config string, environ []st
 		h.src.close()
 		return err
 	}
-	what := Load{Stage: t.Stage, GiveUp: t.GiveUp}
-	h.setup = plannedPoint(&p, s.Target, &h.l, &h.src, &h.cfg, what, 0)
-	giveUp(&h.cfg, what, &h.l, h.setup.Residence, h.src.meanTurns(&p.Ask))
+	h.setup = plannedPoint(&p, s.Target, &spec, &h.src, &h.cfg, 0)
+	giveUp(&h.cfg, &spec, h.setup.Residence, h.src.meanTurns(&p.Ask))
 	h.cfg.WindowBy = int64(t.WindowBy)
 	h.cfg = h.cfg.ForShare(load.Share{Rank: h.Rank, Of: t.Workers, Seed: shareSeed(t.Seed, t.Point)})
 	own := h.l

@@ -11,8 +11,6 @@ import (
 	"runtime"
 
 	"pitot/internal/data/rundir"
-	"pitot/internal/load"
-	"pitot/internal/measure"
 	"pitot/internal/plan"
 	"pitot/internal/say"
 )
@@ -127,36 +125,36 @@ func ExpectedTokens(a *plan.Ask, l *plan.Load, perUser float64) float64 {
 // gather waits for the workers of a load, if it has any, of which --fleet auto decides here.
 func (s *Session) gather(ctx context.Context, l *plan.Load) error {
 	if s.runner.Crew != nil {
-		s.crew = s.runner.Crew
-		return s.crew.Gather(ctx)
+		s.workers.present = s.runner.Crew
+		return s.workers.present.Gather(ctx)
 	}
 	by := s.sendingOf(l)
 	if by.Workers > 0 {
 		return s.musterWorkers(ctx, by)
 	}
-	if by.Short && !s.short {
-		s.short = true
+	if by.Short && !s.workers.saidShort {
+		s.workers.saidShort = true
 		s.runner.showLine("note: " + by.String())
 	}
-	s.crew = nil
+	s.workers.present = nil
 	return nil
 }
 
 // musterWorkers has workers carry a load out that nobody asked for: those of the load before, where
 // they are as many and all are there.
 func (s *Session) musterWorkers(ctx context.Context, by Sending) error {
-	crew, r := s.mustered, s.runner
+	crew, r := s.workers.mustered, s.runner
 	if crew != nil && crew.Size() >= by.Workers {
 		err := crew.Gather(ctx)
 		if err == nil || ctx.Err() != nil {
-			s.crew = crew
+			s.workers.present = crew
 			return ctx.Err()
 		}
 		s.replaceWorkers(err)
-	} else if !s.replaced {
+	} else if !s.workers.replaced {
 		r.showLine("note: " + by.String())
 	}
-	s.replaced = false
+	s.workers.replaced = false
 	crew, err := r.Muster(by.Workers)
 	if err == nil {
 		err = crew.Gather(ctx)
@@ -166,10 +164,10 @@ func (s *Session) musterWorkers(ctx context.Context, by Sending) error {
 	}
 	if err != nil { // nobody asked for them
 		r.showLine(fmt.Sprintf("note: they did not come, and one process sends: %v", err))
-		r.Muster, s.crew, s.mustered = nil, nil, nil
+		r.Muster, s.workers.present, s.workers.mustered = nil, nil, nil
 		return nil
 	}
-	s.crew, s.mustered = crew, crew
+	s.workers.present, s.workers.mustered = crew, crew
 	return nil
 }
 
@@ -177,28 +175,28 @@ func (s *Session) musterWorkers(ctx context.Context, by Sending) error {
 // their place for the next load.
 func (s *Session) replaceWorkers(why error) {
 	s.runner.showLine(fmt.Sprintf("note: %v; others come in the place of all", why))
-	s.mustered, s.replaced = nil, true
+	s.workers.mustered, s.workers.replaced = nil, true
 }
 
 // carryOut has the load of a point carried out. Where nothing of it was sent, since a worker that
 // nobody asked for was not there, others do so, and then one process.
-func (s *Session) carryOut(ctx context.Context, l *plan.Load, what Load, index int32, setup *measure.Setup, cfg *load.Config, tap *tap, src *source) (*carried, error) {
+func (s *Session) carryOut(ctx context.Context, x *pointLoad) (*carried, error) {
 	for again := false; ; again = true {
-		if s.crew == nil {
-			setup.Sharing = 0
-			return s.byItself(ctx, l, what, index, setup, cfg, tap, src)
+		if s.workers.present == nil {
+			x.setup.Sharing = 0
+			return s.byItself(ctx, x)
 		}
-		c, err := s.byCrew(ctx, l, what, index, setup, cfg, tap, src)
-		if absent := (*AbsentError)(nil); !errors.As(err, &absent) || s.crew != s.mustered || ctx.Err() != nil {
+		c, err := s.byCrew(ctx, x)
+		if absent := (*AbsentError)(nil); !errors.As(err, &absent) || s.workers.present != s.workers.mustered || ctx.Err() != nil {
 			return c, err
 		}
 		if again {
 			s.runner.showLine(fmt.Sprintf("note: %v; one process sends", err))
-			s.runner.Muster, s.crew, s.mustered = nil, nil, nil
+			s.runner.Muster, s.workers.present, s.workers.mustered = nil, nil, nil
 			continue
 		}
 		s.replaceWorkers(err)
-		if err := s.musterWorkers(ctx, Sending{Workers: s.crew.Size()}); err != nil {
+		if err := s.musterWorkers(ctx, Sending{Workers: s.workers.present.Size()}); err != nil {
 			return nil, err
 		}
 	}
@@ -210,7 +208,7 @@ func (s *Session) sendingOf(l *plan.Load) Sending {
 	if r.Muster == nil || p.Workers != plan.AutoFleet || t.Kind != plan.KindServer {
 		return Sending{}
 	}
-	by := SendingOf(p, l, s.perUser, cmp.Or(r.Cores, runtime.GOMAXPROCS(0)), t.IsLocal)
+	by := SendingOf(p, l, s.workers.perUser, cmp.Or(r.Cores, runtime.GOMAXPROCS(0)), t.IsLocal)
 	if by.Workers > 0 {
 		if _, err := plan.ReadForWorker(r.planVerb(), filepath.Join(s.Dir, rundir.Config), os.Environ()); err != nil {
 			return Sending{Why: ", though one core does not read well what is to come: a secret of the plan is sent to no worker", Short: true}

@@ -113,29 +113,30 @@ func TestMusterAnew(t *testing.T) {
 		crew = &someCrew{n: n}
 		return crew, nil
 	}}}
+	none := &pointLoad{spec: &PointSpec{Load: p.Load}, setup: new(measure.Setup), cfg: new(load.Config), tap: newTap(nil), src: new(source)}
 	for i, test := range []struct {
 		lost     *result.Lost
 		mustered int // by the end of the load
 	}{{nil, 1}, {&result.Lost{Why: "killed"}, 1}, {nil, 2}, {nil, 2}} {
-		if err := s.musterWorkers(t.Context(), Sending{Workers: 2}); err != nil || s.crew != Crew(crew) {
-			t.Fatalf("load %d: %v, %v", i, s.crew, err)
+		if err := s.musterWorkers(t.Context(), Sending{Workers: 2}); err != nil || s.workers.present != Crew(crew) {
+			t.Fatalf("load %d: %v, %v", i, s.workers.present, err)
 		}
 		crew.lost = test.lost
-		if _, err := s.byCrew(t.Context(), &p.Load, Load{}, 0, new(measure.Setup), new(load.Config), newTap(nil), new(source)); err != nil || mustered != test.mustered {
+		if _, err := s.byCrew(t.Context(), none); err != nil || mustered != test.mustered {
 			t.Errorf("load %d: mustered %d times, %v", i, mustered, err)
 		}
 	}
 	crew.why = errors.New("gone")
-	if err := s.musterWorkers(t.Context(), Sending{Workers: 2}); err != nil || s.crew != Crew(crew) || s.mustered != Crew(crew) || mustered != 3 {
-		t.Errorf("%v, %v, mustered %d times", s.crew, err, mustered)
+	if err := s.musterWorkers(t.Context(), Sending{Workers: 2}); err != nil || s.workers.present != Crew(crew) || s.workers.mustered != Crew(crew) || mustered != 3 {
+		t.Errorf("%v, %v, mustered %d times", s.workers.present, err, mustered)
 	}
 	crew.absent = errors.New("worker 1 does not answer") // only when it is given its share
-	if c, err := s.carryOut(t.Context(), &s.plan.Load, Load{}, 0, new(measure.Setup), new(load.Config), newTap(nil), new(source)); err != nil || c == nil || mustered != 4 {
+	if c, err := s.carryOut(t.Context(), none); err != nil || c == nil || mustered != 4 {
 		t.Errorf("%v, mustered %d times", err, mustered)
 	}
 	crew.why, s.runner.Muster = errors.New("gone"), func(int) (Crew, error) { return nil, errors.New("no room") }
-	if err := s.musterWorkers(t.Context(), Sending{Workers: 2}); err != nil || s.crew != nil || s.mustered != nil || s.runner.Muster != nil {
-		t.Errorf("%v, %v", s.crew, err)
+	if err := s.musterWorkers(t.Context(), Sending{Workers: 2}); err != nil || s.workers.present != nil || s.workers.mustered != nil || s.runner.Muster != nil {
+		t.Errorf("%v, %v", s.workers.present, err)
 	}
 }
 
@@ -173,15 +174,15 @@ func TestMuster(t *testing.T) {
 		return &someCrew{n: n, why: why}, nil
 	}}}
 	for _, n := range []int{3, 2, 4} { // two need no more than were there
-		if err := s.musterWorkers(context.Background(), Sending{Workers: n}); err != nil || s.crew == nil || s.crew.Size() < n {
-			t.Errorf("%d: %v, %v", n, s.crew, err)
+		if err := s.musterWorkers(context.Background(), Sending{Workers: n}); err != nil || s.workers.present == nil || s.workers.present.Size() < n {
+			t.Errorf("%d: %v, %v", n, s.workers.present, err)
 		}
 	}
 	why = errors.New("no room")
-	if err := s.musterWorkers(context.Background(), Sending{Workers: 5}); err != nil || s.crew != nil || s.runner.Muster != nil || !slices.Equal(asked, []int{3, 4, 5}) {
-		t.Errorf("%v, %v, asked for %v", s.crew, err, asked)
+	if err := s.musterWorkers(context.Background(), Sending{Workers: 5}); err != nil || s.workers.present != nil || s.runner.Muster != nil || !slices.Equal(asked, []int{3, 4, 5}) {
+		t.Errorf("%v, %v, asked for %v", s.workers.present, err, asked)
 	}
-	if err := s.gather(context.Background(), &s.plan.Load); err != nil || s.crew != nil {
-		t.Errorf("%v, %v", s.crew, err)
+	if err := s.gather(context.Background(), &s.plan.Load); err != nil || s.workers.present != nil {
+		t.Errorf("%v, %v", s.workers.present, err)
 	}
 }

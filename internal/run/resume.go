@@ -34,7 +34,7 @@ func (s *Session) readPoints() error {
 		return say.Errorf("the run in %s has seed %d", p.Out, o.run.Seed).WithHint("leave --seed out, or choose another place with --out")
 	}
 	s.head = marks.EncodeHead(&o.run)
-	p.Seed, s.alone, s.began = o.run.Seed, o.alone, o.run.Target.Server[metric.ProcessStart]
+	p.Seed, s.alone, s.resumed.serverStart = o.run.Seed, o.alone, o.run.Target.Server[metric.ProcessStart]
 	if had, want := verbOf(o.run.Command), verbOf(s.runner.Command); had != want {
 		return say.Errorf("the run in %s was made by pitot %s, not by pitot %s", p.Out, had, want).WithHint("choose another place with --out")
 	}
@@ -49,7 +49,7 @@ func (s *Session) readPoints() error {
 	if first, ok := o.setups[0]; ok {
 		p.SeedSet = first.Seeded // config.yaml has the seed, whoever chose it
 	}
-	s.asked = points
+	s.resumed.begun = points
 	why := ""
 	for i := int32(0); i < points; i++ {
 		if why = o.unfitReason(i, points); why != "" {
@@ -57,11 +57,11 @@ func (s *Session) readPoints() error {
 		}
 		setup := endedSetup(o.setups[i], o.ends[i])
 		o.setups[i] = setup
-		s.earlier = append(s.earlier, earlier{setup: setup})
+		s.resumed.points = append(s.resumed.points, earlier{setup: setup})
 	}
 	measure.SettleWindows(o.setups, record.Rows(p.Out))
-	for i := range s.earlier {
-		s.earlier[i].fold = measure.NewFoldIn(s.sharedStore(), o.setups[int32(i)])
+	for i := range s.resumed.points {
+		s.resumed.points[i].fold = measure.NewFoldIn(s.sharedStore(), o.setups[int32(i)])
 	}
 	for f, err := range record.Frames(p.Out) {
 		if err != nil {
@@ -69,19 +69,19 @@ func (s *Session) readPoints() error {
 		}
 		switch {
 		case f.Point == record.Probing:
-			s.probed += int64(len(f.Rows))
-		case f.Point >= 0 && int(f.Point) < len(s.earlier):
-			s.earlier[f.Point].fold.Add(f)
+			s.resumed.probes += int64(len(f.Rows))
+		case f.Point >= 0 && int(f.Point) < len(s.resumed.points):
+			s.resumed.points[f.Point].fold.Add(f)
 		}
 	}
-	if n := len(s.earlier); n > 0 && s.earlier[n-1].fold.Point().Outcome == result.Failing {
-		s.earlier = s.earlier[:n-1] // perhaps the target died, which may be why the run is resumed
+	if n := len(s.resumed.points); n > 0 && s.resumed.points[n-1].fold.Point().Outcome == result.Failing {
+		s.resumed.points = s.resumed.points[:n-1] // perhaps the target died, which may be why the run is resumed
 		why = "its target failed"
 	}
 	if why == "" && o.end != nil && !o.end.Interrupted {
-		s.concluded = concludedOrNil(o.found)
+		s.resumed.concluded = concludedOrNil(o.found)
 	}
-	s.latest = int32(max(0, len(s.earlier)-1))
+	s.latest = int32(max(0, len(s.resumed.points)-1))
 	s.tellResumed(o, int(points), why)
 	return nil
 }
@@ -144,7 +144,7 @@ func (o *outline) unfitReason(i, points int32) string {
 
 // tellResumed says which of so many points are kept, and why the others are not.
 func (s *Session) tellResumed(o *outline, points int, why string) {
-	kept, dir := len(s.earlier), s.plan.Out
+	kept, dir := len(s.resumed.points), s.plan.Out
 	switch {
 	case points == 0:
 		s.runner.showLine(fmt.Sprintf("resuming %s: no point had begun", dir))
@@ -185,7 +185,7 @@ func (s *Session) checkWritable() (err error) {
 // keepsFrame says which frames of an earlier session stay: those of whole points,
 // and what was planned.
 func (s *Session) keepsFrame(f *record.Frame) bool {
-	whole := int(f.Point) < len(s.earlier)
+	whole := int(f.Point) < len(s.resumed.points)
 	if !whole {
 		f.Chunks, f.Rows, f.Samples = nil, nil, nil
 	}
@@ -196,7 +196,7 @@ func (s *Session) keepsFrame(f *record.Frame) bool {
 			stay = append(stay, m)
 		case marks.NameEnd, marks.NameCapacity: // of the session that ends now
 		case record.DamageMark: // the points that lost records are measured again
-			if d, ok := record.DamageOf(&m); ok && int(d.LastPoint) < len(s.earlier) {
+			if d, ok := record.DamageOf(&m); ok && int(d.LastPoint) < len(s.resumed.points) {
 				stay = append(stay, m)
 			}
 		default:

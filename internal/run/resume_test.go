@@ -75,7 +75,7 @@ func TestResumeOfDamagedJournal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			kept := len(s.earlier)
+			kept := len(s.resumed.points)
 			keptMany[kept] = true
 			if d := cmp.Diff(want, loads(t, s, 2, 5, 3)); d != "" {
 				t.Error(d)

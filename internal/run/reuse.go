@@ -123,18 +123,18 @@ func (s *Session) cacheReuse(src workload.Source, sent *reused, items *itemized,
 	if t.KV.Several {
 		return nil
 	}
-	if s.cache == nil || t.Kind == plan.KindSim {
-		s.cache = hits.New(cacheOf(t.KV))
+	if s.cache.model == nil || t.Kind == plan.KindSim {
+		s.cache.model = hits.New(cacheOf(t.KV))
 	}
 	perWord := 1.
 	if !s.plan.IsGenerated() {
 		perWord = tokensBySize(src, sent.list, items)
 	}
 	lay := layingOf(t, perWord)
-	for i := range s.primed {
-		s.cache.Ask(lay.promptTokens(&s.primed[i]), lay.promptContent(&s.primed[i], s.primed[i].Input))
+	for i := range s.cache.sent {
+		s.cache.model.Ask(lay.promptTokens(&s.cache.sent[i]), lay.promptContent(&s.cache.sent[i], s.cache.sent[i].Input))
 	}
-	s.primed = nil
+	s.cache.sent = nil
 	known := true
 	width := max((t1-t0)/reuseParts, 1)
 	part := func(x *sentRequest) int {
@@ -162,13 +162,13 @@ func (s *Session) cacheReuse(src workload.Source, sent *reused, items *itemized,
 			},
 		})
 	}
-	parts, all := s.cache.SimulateRequests(list, reuseParts)
+	parts, all := s.cache.model.SimulateRequests(list, reuseParts)
 	if !known {
 		return nil
 	}
 	m := cacheMark(parts, t.KV, all && sent.all)
-	m.Asked, m.Mode = s.warmed, s.plan.Cache
-	s.warmed = 0
+	m.Asked, m.Mode = s.cache.warmed, s.plan.Cache
+	s.cache.warmed = 0
 	for i := range m.Parts {
 		m.Parts[i].From = t0 + int64(i)*width
 	}

@@ -411,10 +411,20 @@ func warmCache(e twin.Engine, shared []workload.Request) twin.Engine {
 	return e
 }
 
-// measurePoint measures one point and gives what its records are to be read with; nil
-// if it was stopped before its load began; what says what it is for.
-func (s *Session) measurePoint(ctx context.Context, l *plan.Load, index int32, what Load) (*measure.Setup, error) {
-	r, p, t, j := s.runner, s.plan, s.Target, s.journal
+// pointLoad is the load of a point that is ready to be carried out.
+type pointLoad struct {
+	spec  *PointSpec
+	index int32
+	setup *measure.Setup
+	cfg   *load.Config
+	tap   *tap
+	src   *source
+}
+
+// measurePoint measures one point and returns the setup to read its records with; nil if it was
+// stopped before its load began.
+func (s *Session) measurePoint(ctx context.Context, spec *PointSpec, index int32) (*measure.Setup, error) {
+	r, p, t, j, l := s.runner, s.plan, s.Target, s.journal, &spec.Load
 	if err := s.gather(ctx, l); err != nil {
 		return nil, err
 	}
@@ -427,7 +437,7 @@ func (s *Session) measurePoint(ctx context.Context, l *plan.Load, index int32, w
 		if r.Progress != nil {
 			r.Progress.Update(Status{Phase: "priming"})
 		}
-		s.primed = append(s.primed, t.SendWarmup(ctx, src, target.Primings)...)
+		s.cache.sent = append(s.cache.sent, t.SendWarmup(ctx, src, target.Primings)...)
 		if ctx.Err() != nil {
 			return nil, nil
 		}
@@ -451,8 +461,8 @@ func (s *Session) measurePoint(ctx context.Context, l *plan.Load, index int32, w
 				r.showLine(fmt.Sprintf("note: %s of %s that ask for what is shared failed: the cache is not as warm as was asked for", say.Plural(n, "request"), say.Count(len(src.shared))))
 			}
 		}
-		s.primed = append(s.primed, answered...)
-		s.warmed = len(answered)
+		s.cache.sent = append(s.cache.sent, answered...)
+		s.cache.warmed = len(answered)
 	}
 	cfg, err := scheduleConfig(p, l, t, &src, index)
 	if err != nil {
@@ -465,8 +475,8 @@ func (s *Session) measurePoint(ctx context.Context, l *plan.Load, index int32, w
 	if err := s.sendQuestions(ctx); err != nil || ctx.Err() != nil {
 		return nil, err
 	}
-	setup := plannedPoint(p, t, l, &src, &cfg, what, s.light)
-	setup.Seeded = setup.Seeded || index < s.asked && t.Kind == "http" // it is measured again
+	setup := plannedPoint(p, t, spec, &src, &cfg, s.light)
+	setup.Seeded = setup.Seeded || index < s.resumed.begun && t.Kind == "http" // it is measured again
 	if s.answers != nil {
 		c := s.answers.addQuestions(src.Source, seed.Point(p.Seed, index))
 		src.Source, src.check, setup.Alone = c, c, s.answers.alone
@@ -492,10 +502,10 @@ func (s *Session) measurePoint(ctx context.Context, l *plan.Load, index int32, w
 		}
 		cfg.Extend = look.extendWindow
 	}
-	giveUp(&cfg, what, l, setup.Residence, src.meanTurns(&p.Ask))
-	cfg.WindowBy, cfg.EndBy = int64(what.WindowBy), int64(what.EndBy)
+	giveUp(&cfg, spec, setup.Residence, src.meanTurns(&p.Ask))
+	cfg.WindowBy, cfg.EndBy = int64(spec.WindowBy), int64(spec.EndBy)
 	tap := newTap(j)
-	c, err := s.carryOut(ctx, l, what, index, &setup, &cfg, tap, &src)
+	c, err := s.carryOut(ctx, &pointLoad{spec, index, &setup, &cfg, tap, &src})
 	if c == nil || err != nil {
 		return nil, err
 	}
@@ -548,25 +558,26 @@ type carried struct {
 
 // byItself carries out the load of a point in this process; nil if it was stopped before it
 // began.
-func (s *Session) byItself(ctx context.Context, l *plan.Load, _ Load, index int32, setup *measure.Setup, cfg *load.Config, tap *tap, src *source) (*carried, error) {
+func (s *Session) byItself(ctx context.Context, x *pointLoad) (*carried, error) {
 	r, p, t, j := s.runner, s.plan, s.Target, s.journal
-	core := load.NewCore(*cfg)
+	l, index, tap := &x.spec.Load, x.index, x.tap
+	core := load.NewCore(*x.cfg)
 	c := &carried{told: new(scrape.Watch), close: func() {}}
 	stop, tellLast := func() {}, func() {}
 	var world load.World
 	uncounted := func() (int, error) { return 0, nil }
 	if t.Kind == "sim" {
-		s.noteBegin(index, setup)
+		s.noteBegin(index, x.setup)
 		var sink record.Sink = tap
 		if r.Late != nil {
 			sink = &late{tap, int64(r.Late(index))}
 		}
-		sim := newVirtual(p, l, t, *src, sink, index, func(at int64, signal telemetry.Signal, x float64) {
+		sim := newVirtual(p, l, t, *x.src, sink, index, func(at int64, signal telemetry.Signal, x float64) {
 			j.AddSample(record.Sample{Point: index, T: at, Source: record.SourceServer, Name: string(signal), Value: x})
 		})
 		world, tellLast = sim, sim.ReportNow
 	} else {
-		wall, err := s.prepareWall(ctx, l, *src, tap, index, load.Share{})
+		wall, err := s.prepareWall(ctx, l, *x.src, tap, index, load.Share{})
 		if ctx.Err() != nil && err != nil {
 			return nil, nil
 		}
@@ -576,7 +587,7 @@ func (s *Session) byItself(ctx context.Context, l *plan.Load, _ Load, index int3
 		c.close = wall.Close
 		uncounted = wall.UncountedAnswers
 		c.told = scrape.Begin(ctx, t.Sources, p.ScrapeInterval, index, j.AddSample)
-		s.noteBegin(index, setup)
+		s.noteBegin(index, x.setup)
 		wall.Begin(5 * time.Millisecond)
 		c.told.Start(ctx, wall.Origin())
 		begin, cpu := time.Now(), cpuTime()
@@ -596,7 +607,7 @@ func (s *Session) byItself(ctx context.Context, l *plan.Load, _ Load, index int3
 	if n, why := uncounted(); n > 0 {
 		r.showLine(fmt.Sprintf("note: %s without a count of tokens: %v", say.Plural(n, "answer"), why))
 	}
-	c.ended(core, setup, world.Now())
+	c.ended(core, x.setup, world.Now())
 	return c, nil
 }
 
@@ -616,12 +627,12 @@ func (c *carried) ended(core *load.Core, setup *measure.Setup, at int64) {
 // giveUp lets a hopeless load of an open loop end early, where that is wanted; light is
 // what a request takes at a light load, in nanoseconds, and turns how many requests each
 // arrival brings.
-func giveUp(cfg *load.Config, what Load, l *plan.Load, light int64, turns float64) {
-	if !what.GiveUp || l.Rate == 0 {
+func giveUp(cfg *load.Config, spec *PointSpec, light int64, turns float64) {
+	if !spec.GiveUp || spec.Rate == 0 {
 		return
 	}
-	rate := l.Rate * turns
-	cfg.Expect = cmp.Or(cfg.Window, int64(float64(l.Requests)/rate*1e9))
+	rate := spec.Rate * turns
+	cfg.Expect = cmp.Or(cfg.Window, int64(float64(spec.Requests)/rate*1e9))
 	cfg.GiveUp = func(elapsed int64, underWay []float64) bool {
 		return judge.IsHopeless(underWay, float64(elapsed)/1e9, rate, float64(light)/1e9)
 	}
@@ -629,14 +640,14 @@ func giveUp(cfg *load.Config, what Load, l *plan.Load, light int64, turns float6
 
 // plannedPoint returns the settings with which a point's records are read, as far as its plan gives
 // them. light is the time of a request at a light load in nanoseconds, 0 if that is not known yet.
-func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg *load.Config, what Load, light int64) measure.Setup {
+func plannedPoint(p *plan.Plan, t *target.Target, spec *PointSpec, src *source, cfg *load.Config, light int64) measure.Setup {
 	setup := measure.Setup{
-		T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Load: describeLoad(&p.Ask, l), SLO: p.SLO,
+		T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Load: describeLoad(&p.Ask, &spec.Load), SLO: p.SLO,
 		GPUs: cmp.Or(p.GPUs, t.GPUs), Price: p.Price(), Stamps: stampSource(t),
 		// An embedded target starts fresh with every run and remembers no prompt.
 		Cold: src.cold, Seeded: p.SeedSet && t.Kind == "http",
 		Exact: !p.Stop.Natural && (p.IsGenerated() || src.exact), Prompts: src.prompts,
-		Stage: what.Stage, Residence: cmp.Or(light, int64(t.Residence)), AutoWarmup: l.Warmup == plan.AutoWarmup,
+		Stage: spec.Stage, Residence: cmp.Or(light, int64(t.Residence)), AutoWarmup: spec.Warmup == plan.AutoWarmup,
 	}
 	if src.turns > 0 {
 		setup.Load.Turns = &src.turns

@@ -60,12 +60,12 @@ func NewSearcher(s *Session, claims []slo.Claim, closed bool, view View) *Search
 }
 
 // makeLoad returns the load of a point: a rate, or users where the search is over users.
-func (s *Searcher) makeLoad(x float64, requests int, warmup time.Duration, stage string) Load {
-	l := Load{Requests: int64(requests), Warmup: warmup, Stage: stage, GiveUp: stage == search.Bracket}
-	if s.closed {
-		l.Concurrency = int(x)
-	} else {
-		l.Rate = x
+func (s *Searcher) makeLoad(x float64, requests int, warmup time.Duration, stage string) PointSpec {
+	l := s.session.NewSpec()
+	l.Requests, l.Duration, l.Warmup = int64(requests), 0, warmup
+	l.Stage, l.GiveUp = stage, stage == search.Bracket
+	if l.Rate, l.Concurrency = x, 0; s.closed {
+		l.Rate, l.Concurrency = 0, int(x)
 	}
 	return l
 }
@@ -139,7 +139,7 @@ func (s *Searcher) warmupTime(residences, residence float64) time.Duration {
 }
 
 // loadOfProbe returns the load that a probe has in the session.
-func (s *Searcher) loadOfProbe(p search.Probe) Load {
+func (s *Searcher) loadOfProbe(p search.Probe) PointSpec {
 	l := s.makeLoad(p.Load, p.Requests, s.warmupTime(p.Residences, p.Residence), p.Stage)
 	l.Burst = [2]time.Duration{secondsToDuration(p.Burst[0]), secondsToDuration(p.Burst[1])}
 	l.WindowBy, l.EndBy, l.Counted = secondsToDuration(p.WindowBy), secondsToDuration(p.EndBy), p.Counted
@@ -618,10 +618,10 @@ func givenBudget(seconds float64) string {
 	return text
 }
 
-// Sweep measures loads until there are no more or the budget, 0 for none, is spent, each with the
-// window that is given; one of [plan.AutoDuration] is chosen for each. It says beforehand how long
-// that takes.
-func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load, budget time.Duration) error {
+// Sweep measures loads until there are no more or the plan's budget is spent, each with the plan's
+// window; one of [plan.AutoDuration] is chosen for each. It says beforehand how long that takes.
+func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads) error {
+	window, budget := &s.session.plan.Load, max(0, s.session.plan.Budget)
 	alone, err := s.session.MeasureAlone(ctx)
 	if err != nil {
 		return err
@@ -630,8 +630,7 @@ func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load, 
 	windows := search.Windows{Residence: alone.Seconds(), Closed: s.closed, Free: free, Timeout: s.session.Target.Timeout.Seconds()}
 	counted := window.Requests > 0
 	fixed := window.Duration != plan.AutoDuration
-	warmed := plan.Load{Warmup: window.Warmup, Duration: window.Duration}
-	besides := warmed.WarmupFor(alone) + alone // its warm-up, and the last answers
+	besides := window.WarmupFor(alone) + alone // its warm-up, and the last answers
 	if first := cmp.Or(max(0, window.Duration), windows.Next(1, nil)); !counted && (!free || budget > 0) {
 		if budget > 0 && search.NextWindow(budget, 1, besides, first, fixed) == 0 {
 			least := min(first, search.LeastWithin)

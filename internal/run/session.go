@@ -30,33 +30,22 @@ import (
 	"pitot/internal/workload"
 )
 
-// Load holds what one point of a session has of its own. Everything else is the plan's.
-type Load struct {
-	Rate        float64          // requests per second, open loop
-	Concurrency int              // or users, closed loop
-	Requests    int64            // of the window; 0: it lasts Duration
-	Duration    time.Duration    // of the window
-	Warmup      time.Duration    // before it; plan.AutoWarmup for auto
-	Burst       [2]time.Duration // of the warm-up, see [plan.Load]
-	Stage       string           // what the point is for, "" for nothing special
-	GiveUp      bool             // an open loop that is hopeless may end early
-	WindowBy    time.Duration    // since its begin, when the window ends at the latest; 0 for no such time
-	EndBy       time.Duration    // likewise, when all does, see [load.Config]; not of a load that workers share
+// PointSpec is what to measure at one point of a session: a load, and how to carry it out.
+type PointSpec struct {
+	plan.Load
+
+	Stage    string        // what the point is for, "" for nothing special
+	GiveUp   bool          // an open loop that is hopeless may end early
+	WindowBy time.Duration // since its begin, when the window ends at the latest; 0 for no such time
+	EndBy    time.Duration // likewise, when all does, see [load.Config]; not of a load that workers share
 
 	// Counted has the requests of a simulated target counted and not recorded, which takes a
 	// fraction of the work. What limits on requests need is known of each, but not its gaps.
 	Counted bool
 
-	// Decided ends a load that is counted, see [search.Probe]; Claims are those whose
-	// violations it is told.
+	// Decided ends a load that is counted, see [search.Probe]. It gets the violations of Claims.
 	Claims  []slo.Claim
 	Decided func(violations []int, left int) bool
-}
-
-// withPlan is that load, planned as another is but for what it says itself.
-func (l *Load) withPlan(p plan.Load) plan.Load {
-	p.Rate, p.Concurrency, p.Requests, p.Duration, p.Warmup, p.Burst = l.Rate, l.Concurrency, l.Requests, l.Duration, l.Warmup, l.Burst
-	return p
 }
 
 // Session is a run directory to which points are added one after the other,
@@ -67,36 +56,57 @@ type Session struct {
 	Target *target.Target
 	Dir    string
 
-	runner   *Runner
-	plan     *plan.Plan
-	crew     Crew             // that carries out the present load, nil where this process does
-	mustered Crew             // that was started for a load that needed it and has lost no worker, nil for none
-	short    bool             // it was said that one process sends more than it reads well
-	replaced bool             // workers of that kind are to come in the place of others, which was said
-	perUser  float64          // tokens a second, at the last load of users that was measured; 0 before
-	release  func()           // lets go of the directory, nil where it is not held
-	journal  *record.Journal  // nil while a resumed session has nothing new: till then its files stay as they are
-	found    *result.Capacity // of a search
+	runner  *Runner
+	plan    *plan.Plan
+	dir     sessionDir
+	journal *record.Journal // nil while a resumed session has nothing new: until then its files stay as they are
+	store   *spill.Store    // of the points, see [Session.sharedStore]
+	resumed resumedRun
+	workers sessionWorkers
+	cache   sentPrompts
+	answers *answers // to questions that were sent alone, nil before and without any
+
+	head    []byte // what is known of the run before its load, as a mark
+	next    int32  // index of the next point
+	counted int32  // loads that are counted and not recorded
+	latest  int32  // index of the point whose load began last
+	alone   time.Duration
+	light   int64            // shortest mean E2E of a point so far, nanoseconds
+	found   *result.Capacity // of a search
+}
+
+// sessionDir is the run directory, as far as the session made it.
+type sessionDir struct {
+	unlock func() // nil where the directory is not locked
+	made   made   // what of the directory is this session's own making
+	loaded bool   // some load has begun: there is something to keep
+}
+
+// resumedRun is what a resumed session had when it was opened.
+type resumedRun struct {
+	points      []earlier // by index
+	begun       int32     // points that had begun: some of their prompts were sent
+	probes      int64     // requests that were sent besides the load
+	serverStart string    // when the server's process began
 	// concluded is the result of an earlier search that went to its end, in a session that
 	// continues. Another program may search otherwise, and has nothing to add.
 	concluded *result.Capacity
-	head      []byte // what is known of the run before its load, as a mark
-	next      int32
-	counted   int32     // loads of which nothing is recorded
-	latest    int32     // index of the point whose load began last
-	earlier   []earlier // by index
-	alone     time.Duration
-	began     string             // when the server's process did, as an earlier session heard it
-	light     int64              // shortest mean E2E of a point so far, nanoseconds
-	made      made               // what of the directory is this session's own making
-	loaded    bool               // some load has begun
-	probed    int64              // requests that an earlier session sent besides the load
-	asked     int32              // points that an earlier session had begun: some of their prompts were asked
-	store     *spill.Store       // of the points, see [Session.sharedStore]
-	cache     *hits.Simulation   // what the target's prefix cache is taken to hold, nil before the first load
-	primed    []workload.Request // that were asked and that it has not had yet
-	warmed    int                // of them, to warm it
-	answers   *answers           // to questions that were asked alone, nil before and without any
+}
+
+// sessionWorkers are the workers that carry a session's loads out.
+type sessionWorkers struct {
+	present   Crew    // of the present load, nil where this process carries it out
+	mustered  Crew    // that was started for a load that needed it and has lost no worker, nil for none
+	saidShort bool    // it was said that one process sends more than it reads well
+	replaced  bool    // mustered workers are to come in the place of others, which was said
+	perUser   float64 // tokens a second, at the last load of users that was measured; 0 before
+}
+
+// sentPrompts is what the target's prefix cache is taken to hold.
+type sentPrompts struct {
+	model  *hits.Simulation   // nil before the first load
+	sent   []workload.Request // before a load, and not in the model yet
+	warmed int                // of them, to warm the cache
 }
 
 // made is the part of a directory that a session has made.
@@ -210,8 +220,8 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	}
 	s.Target = t
 	if resumed {
-		t.ProbedBefore(s.probed)
-		if now := t.Server[metric.ProcessStart]; now != "" && s.began != "" && now != s.began {
+		t.ProbedBefore(s.resumed.probes)
+		if now := t.Server[metric.ProcessStart]; now != "" && s.resumed.serverStart != "" && now != s.resumed.serverStart {
 			r.showLine("note: the server has been restarted since: what follows is measured on another launch of it")
 		}
 		s.Dir = p.Out
@@ -221,8 +231,8 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	if s.Dir, err = r.makeDir(p, t); err != nil {
 		return s, err
 	}
-	if s.made = all; existed {
-		s.made = contents
+	if s.dir.made = all; existed {
+		s.dir.made = contents
 	}
 	if err = s.lockDir(s.Dir); err != nil {
 		return nil, err
@@ -254,7 +264,7 @@ func (s *Session) describeRun(src source, started time.Time) []byte {
 // of a run has and none changes; the lock goes with the process, so a session that
 // was killed leaves none.
 func (s *Session) lockDir(dir string) (err error) {
-	s.release, err = rundir.LockDir(dir)
+	s.dir.unlock, err = rundir.LockDir(dir)
 	if errors.Is(err, rundir.ErrLive) {
 		return StillGoingOn(dir)
 	}
@@ -266,9 +276,9 @@ func (s *Session) lockDir(dir string) (err error) {
 
 func (s *Session) letGo() {
 	s.store.Close()
-	if s.release != nil {
-		s.release()
-		s.release = nil
+	if s.dir.unlock != nil {
+		s.dir.unlock()
+		s.dir.unlock = nil
 	}
 }
 
@@ -294,7 +304,9 @@ func (s *Session) Repeat(ctx context.Context) error {
 		n = 2
 	}
 	for i := range n {
-		setup, err := s.measurePoint(ctx, &s.plan.Load, int32(i), Load{Stage: cacheStage(&s.plan.Ask, int32(i))})
+		spec := s.NewSpec()
+		spec.Stage = cacheStage(&s.plan.Ask, int32(i))
+		setup, err := s.measurePoint(ctx, &spec, int32(i))
 		if err != nil || ctx.Err() != nil {
 			return err
 		}
@@ -361,21 +373,23 @@ func (s *Session) sessionStats(closed bool) (search.Sessions, error) {
 const unknownResidence = time.Second
 
 // hasEarlierPoint says that the next point was measured before, by what the session resumes.
-func (s *Session) hasEarlierPoint() bool { return int(s.next) < len(s.earlier) }
+func (s *Session) hasEarlierPoint() bool { return int(s.next) < len(s.resumed.points) }
+
+// NewSpec returns the plan's own load, for the caller to change.
+func (s *Session) NewSpec() PointSpec { return PointSpec{Load: s.plan.Load} }
 
 // Measure measures the next point. When ctx ends the point is cut short: it
 // counts as stopped by the user, and ctx.Err says so. What is returned is then of the
 // requests that had time to end.
-func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
-	if l.Counted {
-		return s.countLoad(ctx, l)
+func (s *Session) Measure(ctx context.Context, spec PointSpec) (*Measured, error) {
+	if spec.Counted {
+		return s.countLoad(ctx, spec)
 	}
 	index := s.next
 	s.next++
-	hard := l.withPlan(s.plan.Load)
-	if int(index) < len(s.earlier) {
-		e := s.earlier[index]
-		if had, want := e.setup.Load, describeLoad(&s.plan.Ask, &hard); !sameLoad(had, want) || e.setup.Stage != l.Stage || e.setup.Requests != l.Requests {
+	if int(index) < len(s.resumed.points) {
+		e := s.resumed.points[index]
+		if had, want := e.setup.Load, describeLoad(&s.plan.Ask, &spec.Load); !sameLoad(had, want) || e.setup.Stage != spec.Stage || e.setup.Requests != spec.Requests {
 			return nil, say.Errorf("the run in %s cannot be resumed: its point %d had another load", s.Dir, index+1).WithHint("start again with another --out")
 		}
 		return s.measuredPoint(e.fold, index), nil
@@ -387,7 +401,7 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 	if err != nil {
 		return nil, &RecordsError{Err: err}
 	}
-	setup, err := s.measurePoint(ctx, &hard, index, l)
+	setup, err := s.measurePoint(ctx, &spec, index)
 	if err != nil {
 		return nil, err
 	}
@@ -442,22 +456,21 @@ func endedBy(setup *measure.Setup, rows iter.Seq2[record.Frame, error]) int64 {
 // loads of one index have the same arrivals and prompts.
 const firstCounted = 1 << 24
 
-// countLoad measures a load that is [Load.Counted]. A resumed session counts its loads again.
-func (s *Session) countLoad(ctx context.Context, l Load) (*Measured, error) {
+// countLoad measures a load that is [PointSpec.Counted]. A resumed session counts its loads again.
+func (s *Session) countLoad(ctx context.Context, spec PointSpec) (*Measured, error) {
 	index := firstCounted + s.counted
 	s.counted++
-	hard := l.withPlan(s.plan.Load)
 	kept := &keptRecords{point: index, rows: true}
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
 	var seen *windowSeen
-	if l.Decided != nil && l.Rate > 0 {
-		hard.Requests, hard.Duration = 0, secondsToDuration(float64(l.Requests)/l.Rate)
-		seen = l.watchWindow(int64(l.Warmup), int64(l.Warmup+hard.Duration))
+	if spec.Decided != nil && spec.Rate > 0 {
+		spec.Requests, spec.Duration = 0, secondsToDuration(float64(spec.Requests)/spec.Rate)
+		seen = spec.watchWindow()
 		seen.stop = stop
 		kept.windows = []*windowSeen{seen}
 	}
-	fold, err := s.runner.inMemory(inner, s.plan, s.Target, &hard, index, kept, plannedAs{what: l, light: s.light, store: s.sharedStore()})
+	fold, err := s.runner.inMemory(inner, s.plan, s.Target, inMemoryPoint{&spec, index, kept, s.light, s.sharedStore()})
 	if err != nil {
 		return nil, err
 	}
@@ -477,7 +490,7 @@ func (s *Session) measuredPoint(fold *measure.Fold, index int32) *Measured {
 		}
 	}
 	if x, users := m.Throughput.OutputTokensPerS, m.Load.Concurrency; x != nil && users != nil {
-		s.perUser = *x / float64(max(*users, 1))
+		s.workers.perUser = *x / float64(max(*users, 1))
 	}
 	return m
 }
@@ -496,7 +509,7 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	if s.journal == nil && err != nil { // nothing new: what there was stays as it was
 		return nil, err
 	}
-	if err != nil && s.made != nothing && !s.loaded { // refused: there is nothing to keep
+	if err != nil && s.dir.made != nothing && !s.dir.loaded { // refused: there is nothing to keep
 		s.removeMade()
 		return nil, err
 	}
@@ -527,7 +540,7 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 
 // ConcludedCapacity returns the result of the search of a session that continues, nil if it had
 // none. If there is one, nothing more needs measuring.
-func (s *Session) ConcludedCapacity() *result.Capacity { return s.concluded }
+func (s *Session) ConcludedCapacity() *result.Capacity { return s.resumed.concluded }
 
 // SetFound notes the result of a search. It is kept with the records, so that finishing the run
 // finds it.
@@ -535,7 +548,7 @@ func (s *Session) SetFound(c *result.Capacity) { s.found = c }
 
 // noteBegin notes that the load of a point does.
 func (s *Session) noteBegin(point int32, setup *measure.Setup) {
-	s.loaded, s.latest = true, point
+	s.dir.loaded, s.latest = true, point
 	s.runner.began.Store(true)
 	if s.Target.Kind != "sim" {
 		setup.Began = time.Now()
@@ -553,7 +566,7 @@ func (s *Session) removeMade() {
 	for _, name := range []string{rundir.Journal, rundir.Config} {
 		_ = os.Remove(filepath.Join(s.Dir, name))
 	}
-	if s.made == all {
+	if s.dir.made == all {
 		_ = os.Remove(s.Dir) // unless others have put something there
 	}
 	s.Dir = ""

@@ -42,7 +42,7 @@ func open(t *testing.T, p *plan.Plan) *Session {
 func loads(t *testing.T, s *Session, rates ...float64) (points []result.Point) {
 	t.Helper()
 	for _, r := range rates {
-		m, err := s.Measure(context.Background(), Load{Rate: r, Requests: 200, Stage: "curve"})
+		m, err := s.Measure(context.Background(), pointSpec(s, PointSpec{Load: plan.Load{Rate: r, Requests: 200}, Stage: "curve"}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestSessionResumeRefuses(t *testing.T) {
 		t.Error("a directory that is not empty is taken")
 	}
 	s = open(t, sweeping(t, dir))
-	if _, err := s.Measure(context.Background(), Load{Rate: 3, Requests: 200, Stage: "curve"}); err == nil {
+	if _, err := s.Measure(context.Background(), pointSpec(s, PointSpec{Load: plan.Load{Rate: 3, Requests: 200}, Stage: "curve"})); err == nil {
 		t.Error("another load is given the points of this one")
 	}
 	_, _ = s.Close(false, nil)
@@ -142,7 +142,7 @@ func TestSessionRemembersAlone(t *testing.T) {
 	if err != nil || alone <= 0 {
 		t.Fatal(alone, err)
 	}
-	if _, err := s.Measure(context.Background(), Load{Rate: 100, Requests: 20, Stage: "curve"}); err != nil {
+	if _, err := s.Measure(context.Background(), withSize(s, 100, 20)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Close(false, nil); err != nil {
@@ -170,7 +170,7 @@ func TestSessionRefusedKeepsTheResult(t *testing.T) {
 	}
 	before, _ := os.ReadFile(filepath.Join(dir, "run.json"))
 	s = open(t, sweeping(t, dir))
-	_, err = s.Measure(context.Background(), Load{Rate: 3, Requests: 200, Stage: "curve"})
+	_, err = s.Measure(context.Background(), pointSpec(s, PointSpec{Load: plan.Load{Rate: 3, Requests: 200}, Stage: "curve"}))
 	if err == nil {
 		t.Fatal("another load is given the points of this one")
 	}
@@ -226,7 +226,7 @@ func TestDamagedProbes(t *testing.T) {
 	p := sweeping(t, dir)
 	p.Out, p.Resume, p.Spec, p.NoProbe = filepath.Join(dir, "whole"), false, "mock:fixed?ttft=2ms&itl=1ms", false
 	s := open(t, p)
-	if _, err := s.Measure(context.Background(), Load{Rate: 200, Requests: 20, Stage: "curve"}); err != nil {
+	if _, err := s.Measure(context.Background(), pointSpec(s, PointSpec{Load: plan.Load{Rate: 200, Requests: 20}, Stage: "curve"})); err != nil {
 		t.Fatal(err)
 	}
 	_ = s.journal.Close()
@@ -296,4 +296,17 @@ func TestDeletedUnderWay(t *testing.T) {
 	if run != nil || !errors.Is(err, record.ErrInterference) || !errors.As(err, &records) || !strings.Contains(records.Hint(), "measure again") {
 		t.Errorf("%+v, %v", run, err)
 	}
+}
+
+// pointSpec returns the plan's load with the size of another.
+func pointSpec(s *Session, spec PointSpec) PointSpec {
+	l := spec.Load
+	spec.Load = s.plan.Load
+	spec.Rate, spec.Concurrency, spec.Requests, spec.Duration, spec.Warmup = l.Rate, l.Concurrency, l.Requests, l.Duration, l.Warmup
+	return spec
+}
+
+// withSize returns the plan's load at a rate, with a number of requests, as a point of a sweep.
+func withSize(s *Session, rate float64, requests int64) PointSpec {
+	return pointSpec(s, PointSpec{Load: plan.Load{Rate: rate, Requests: requests}, Stage: "curve"})
 }

@@ -44,49 +44,52 @@ func (r *Runner) Simulate(ctx context.Context, p *plan.Plan, loads []plan.Load) 
 func (r *Runner) simulate(ctx context.Context, p *plan.Plan, t *target.Target, l *plan.Load, index int32) (result.Point, error) {
 	store := newStore(os.TempDir())
 	defer store.Close()
-	fold, err := r.inMemory(ctx, p, t, l, index, &keptRecords{point: index}, plannedAs{store: store})
+	fold, err := r.inMemory(ctx, p, t, inMemoryPoint{spec: &PointSpec{Load: *l}, index: index, kept: &keptRecords{point: index}, store: store})
 	if err != nil {
 		return result.Point{}, err
 	}
 	return fold.Point(), fold.Err()
 }
 
-// plannedAs holds what a load in memory has besides its plan.
-type plannedAs struct {
-	what  Load
+// inMemoryPoint is a point on a simulated target, whose records stay in memory.
+type inMemoryPoint struct {
+	spec  *PointSpec
+	index int32
+	kept  *keptRecords
 	light int64 // see [plannedPoint]
 	store *spill.Store
 }
 
 // inMemory puts a load on a simulated target and keeps what was due, sent and answered
 // in memory.
-func (r *Runner) inMemory(ctx context.Context, p *plan.Plan, t *target.Target, l *plan.Load, index int32, kept *keptRecords, as plannedAs) (*measure.Fold, error) {
+func (r *Runner) inMemory(ctx context.Context, p *plan.Plan, t *target.Target, pt inMemoryPoint) (*measure.Fold, error) {
+	spec, index, kept := pt.spec, pt.index, pt.kept
 	defer kept.remove()
 	src, err := newSource(&p.Ask, t, index)
 	if err != nil {
 		return nil, err
 	}
 	defer src.close()
-	cfg, err := scheduleConfig(p, l, t, &src, index)
+	cfg, err := scheduleConfig(p, &spec.Load, t, &src, index)
 	if err != nil {
 		return nil, err
 	}
 	alignRows(&p.Ask, &src, cfg.Arrivals)
-	if err := src.setArrivals(&p.Ask, l, arrivalSeed(p.Seed, index), cfg.Warmup); err != nil {
+	if err := src.setArrivals(&p.Ask, &spec.Load, arrivalSeed(p.Seed, index), cfg.Warmup); err != nil {
 		return nil, err
 	}
-	setup := plannedPoint(p, t, l, &src, &cfg, as.what, as.light)
+	setup := plannedPoint(p, t, spec, &src, &cfg, pt.light)
 	var look *looker
-	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !l.Until.IsNone()) {
-		look = &looker{want: l.Until, longest: int64(p.MaxDuration), inTime: true, records: kept.frameIterator, index: index, setup: setup, say: r.showLine}
+	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !spec.Until.IsNone()) {
+		look = &looker{want: spec.Until, longest: int64(p.MaxDuration), inTime: true, records: kept.frameIterator, index: index, setup: setup, say: r.showLine}
 		cfg.Extend = look.extendWindow
 	}
-	giveUp(&cfg, as.what, l, setup.Residence, src.meanTurns(&p.Ask))
+	giveUp(&cfg, spec, setup.Residence, src.meanTurns(&p.Ask))
 	for _, w := range kept.windows {
 		w.arrivals, cfg.Arrivals = cfg.Arrivals, w
 	}
 	core := load.NewCore(cfg)
-	world := newVirtual(p, l, t, src, kept, index, nil)
+	world := newVirtual(p, &spec.Load, t, src, kept, index, nil)
 	load.Run(ctx, core, world)
 	t0, t1 := core.MeasuredWindow()
 	setup = endedSetup(setup, marks.Window{T0: &t0, T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()})
@@ -96,7 +99,7 @@ func (r *Runner) inMemory(ctx context.Context, p *plan.Plan, t *target.Target, l
 	}
 	setups := map[int32]measure.Setup{index: setup}
 	measure.SettleWindows(setups, frames)
-	fold := measure.NewFoldIn(as.store, setups[index])
+	fold := measure.NewFoldIn(pt.store, setups[index])
 	for f, err := range frames {
 		if err != nil {
 			return nil, fmt.Errorf("read records: %w", err)

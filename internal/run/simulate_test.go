@@ -25,11 +25,12 @@ func TestCountIsAsRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range []Load{{Rate: 12, Requests: 400}, {Concurrency: 9, Requests: 300}} {
+	for _, of := range []plan.Load{{Rate: 12, Requests: 400}, {Concurrency: 9, Requests: 300}} {
 		p := plan.Default()
 		p.Spec, p.Out, p.Seed, p.SeedSet = "sim:llama-3.1-8b@h100", filepath.Join(t.TempDir(), "run"), 5, true
 		p.Input, p.Ask.Output = lengths(t, "uniform(100,900)"), lengths(t, "uniform(20,120)")
 		s := open(t, &p)
+		l := pointSpec(s, PointSpec{Load: of})
 		recorded, err := s.Measure(context.Background(), l)
 		if err != nil {
 			t.Fatal(err)

@@ -41,7 +41,7 @@ func TestSweepWithinItsBudget(t *testing.T) {
 		}
 		v := &toldView{}
 		loads := search.NewLoads(search.LoadsConfig{Given: p.Loads, Points: p.Points, Residence: .2, Seed: 1})
-		failed := NewSearcher(s, nil, false, v).Sweep(t.Context(), loads, Load{Duration: p.Duration, Warmup: p.Warmup}, p.Budget)
+		failed := NewSearcher(s, nil, false, v).Sweep(t.Context(), loads)
 		measured, err := s.Close(false, failed)
 		if c.err != "" {
 			if failed == nil || failed.Error() != c.err {

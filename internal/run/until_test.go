@@ -5,7 +5,6 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
-	"pitot/internal/plan"
 )
 
 // A window is doubled until the value is known well enough, and says how it
@@ -62,7 +61,8 @@ func TestHopelessEndsEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rate := range []float64{20, 80} { // 40 are served
-		l := Load{Rate: rate, Duration: plan.Default().Duration, Warmup: 1e9, Stage: "curve", GiveUp: true}
+		l := s.NewSpec()
+		l.Rate, l.Warmup, l.Stage, l.GiveUp = rate, 1e9, "curve", true
 		if _, err := s.Measure(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}

@@ -22,9 +22,10 @@ type windowSeen struct {
 	decided    bool
 }
 
-// watchWindow is the window of a load as it is looked at.
-func (l *Load) watchWindow(t0, t1 int64) *windowSeen {
-	return &windowSeen{t0: t0, t1: t1, claims: l.Claims, violations: make([]int, len(l.Claims)), decide: l.Decided}
+// watchWindow returns a watch on the window of a point.
+func (s *PointSpec) watchWindow() *windowSeen {
+	t0 := int64(s.Warmup)
+	return &windowSeen{t0: t0, t1: t0 + int64(s.Duration), claims: s.Claims, violations: make([]int, len(s.Claims)), decide: s.Decided}
 }
 
 // Next gives the next arrival.

@@ -19,6 +19,7 @@ const HoursPerYear = 8766
 type Price struct {
 	GPU      GPU     `json:"gpu"`
 	Tokens   Tokens  `json:"tokens"`
+	Listed   bool    `json:"listed"`   // it is the list price of a GPU that is simulated
 	Discount float64 `json:"discount"` // share that is taken off, as for a batch window; at least 0, below 1
 }
 

@@ -22,7 +22,7 @@ func (f *Fold) servingCost(p *result.Point) *result.Cost {
 	if !ok {
 		return nil
 	}
-	c := CostOfBill(price, f.setup.Listed, bill)
+	c := CostOfBill(price, bill)
 	c.CachedUnknown = c.Basis == result.TokenPrice && price.Tokens.Cached != nil && rates.Cached == nil
 	if common := p.Window["common_tokens_per_s"]; common > 0 {
 		usd := bill.PerHour / 3600 / common * 1e6
@@ -52,14 +52,14 @@ func (f *Fold) servingCost(p *result.Point) *result.Cost {
 }
 
 // CostOfBill is a bill as run.json has it.
-func CostOfBill(price cost.Price, listed bool, b cost.Bill) result.Cost {
+func CostOfBill(price cost.Price, b cost.Bill) result.Cost {
 	c := result.Cost{
 		USDPerGPUHour: b.PerGPUHour, USDPerHour: &b.PerHour, Basis: result.Rented, Price: price.GPU.String(), Discount: price.Discount,
 		USDPerMInput: b.MInput, USDPerMOutput: b.MOutput, USDPerMTokens: b.MTokens, USDPerMGoodOutput: b.MGoodOutput,
 		USDPerRequest: b.Request, USDPerGoodRequest: b.GoodRequest,
 	}
 	switch {
-	case listed:
+	case price.Listed:
 		c.Basis = result.ListPrice
 	case price.GPU.IsUnknown():
 		c.Basis, c.Price = result.TokenPrice, price.Tokens.String()

@@ -27,7 +27,6 @@ type Setup struct {
 	SLO      slo.Spec    `json:"slo"`  // zero for none
 	GPUs     int         `json:"gpus"` // that serve the target, 0 if not known
 	Price    cost.Price  `json:"price"`
-	Listed   bool        `json:"listed_price"` // the price is the list price of a GPU that is simulated
 	Stamps   string      `json:"stamps"`       // source of the chunk times: "kernel", "user" or "virtual"
 	Planned  int         `json:"planned"`      // requests due in the window by the schedule; 0 while not all have ended, or if only the run can tell
 	Exact    bool        `json:"exact_output"` // responses of exact lengths are requested

@@ -213,7 +213,8 @@ func quotedCost(asked *result.Quoted, p *result.Point, price cost.Price) *result
 	}
 	q := &result.Quoted{AtCapacity: *p.Cost, Headroom: asked.Headroom}
 	spare := price.WithHeadroom(measure.BillOf(p.Cost), q.Headroom)
-	q.WithHeadroom = measure.CostOfBill(price, p.Cost.Basis == result.ListPrice, spare)
+	price.Listed = p.Cost.Basis == result.ListPrice
+	q.WithHeadroom = measure.CostOfBill(price, spare)
 	q.WithHeadroom.Electricity = p.Cost.Electricity
 	return q
 }

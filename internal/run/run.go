@@ -664,7 +664,7 @@ func plannedPoint(p *plan.Plan, t *target.Target, spec *PointSpec, src *source, 
 		setup.T1, setup.Requests = load.Never, cfg.Requests
 	}
 	if setup.Price.IsUnknown() && t.GPUPrice > 0 {
-		setup.Price.GPU, setup.Listed = cost.GPU{Hour: t.GPUPrice}, true
+		setup.Price.GPU, setup.Price.Listed = cost.GPU{Hour: t.GPUPrice}, true
 	}
 	return setup
 }

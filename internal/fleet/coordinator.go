@@ -267,7 +267,7 @@ func (c *Coordinator) Who() marks.Crew {
 	defer c.mu.Unlock()
 	who := marks.Crew{Run: string(c.id)}
 	for _, m := range c.members {
-		who.Workers = append(who.Workers, marks.Member{Host: m.hello.Host, Dir: m.hello.Dir, CPUs: m.hello.CPUs, Ahead: float64(m.report.Ahead) / 1e6, AheadBound: float64(m.report.Bound) / 1e6})
+		who.Workers = append(who.Workers, marks.Member{Worker: m.describe(), Dir: m.hello.Dir})
 	}
 	return who
 }
@@ -839,6 +839,14 @@ func looksOf(members []*member) (all []look) {
 	}
 }
 
+// describe returns the worker as the result of its load has it. The caller holds c.mu.
+func (m *member) describe() result.Worker {
+	return result.Worker{
+		Rank: m.rank, Host: m.hello.Host, CPUs: m.hello.CPUs, JournalBytes: m.home, ClockSteps: m.report.Steps, Lost: m.lost,
+		Ahead: float64(m.report.Ahead) / 1e6, AheadBound: float64(m.report.Bound) / 1e6,
+	}
+}
+
 // markLost notes that a worker is lost. The caller holds c.mu.
 func (m *member) markLost(origin int64, why string) {
 	m.lost = &result.Lost{At: float64(max(0, m.at-origin)) / 1e9, Why: why}
@@ -887,10 +895,7 @@ func (c *Coordinator) loadResult(s *sum, members []*member, w word) *run.Carried
 	c.notes = nil
 	gone, ended := 0, 0
 	for _, m := range members {
-		out.Workers = append(out.Workers, result.Worker{
-			Rank: m.rank, Host: m.hello.Host, CPUs: m.hello.CPUs, JournalBytes: m.home,
-			Ahead: float64(m.report.Ahead) / 1e6, AheadBound: float64(m.report.Bound) / 1e6, ClockSteps: m.report.Steps, Lost: m.lost,
-		})
+		out.Workers = append(out.Workers, m.describe())
 		e := m.report.Ended
 		if m.lost != nil || e == nil {
 			out.Spent = append(out.Spent, run.Spent{})

@@ -107,7 +107,7 @@ func TestMockEndsWithItsCoordinator(t *testing.T) {
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
-			members = append(members, marks.Member{Host: host, Dir: own, CPUs: 3, AheadBound: .02})
+			members = append(members, marks.Member{Worker: result.Worker{Rank: len(members), Host: host, CPUs: 3, AheadBound: .02}, Dir: own})
 		}
 		writeMark(j, marks.NameCrew, 0, marks.Encode(marks.Crew{Run: "r", Workers: members}))
 		if err := j.Close(); err != nil {
@@ -145,7 +145,7 @@ func TestWorkerThatHangs(t *testing.T) {
 	}
 	writeMark(j, marks.NameRun, 0, marks.EncodeHead(&result.Run{Schema: result.Schema, Started: "2026-11-20T23:48:00Z", Workload: json.RawMessage(`{"kind":"random","sampling":{}}`)}))
 	writeMark(j, marks.NamePoint, 0, marks.Encode(&measure.Setup{T1: load.Never, Sharing: 2}))
-	writeMark(j, marks.NameCrew, 0, marks.Encode(marks.Crew{Run: "r", Workers: []marks.Member{{Host: host, Dir: hangs}, {Host: host, Dir: ended}}}))
+	writeMark(j, marks.NameCrew, 0, marks.Encode(marks.Crew{Run: "r", Workers: []marks.Member{{Worker: result.Worker{Host: host}, Dir: hangs}, {Worker: result.Worker{Rank: 1, Host: host}, Dir: ended}}}))
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,8 @@ func endedSetup(s measure.Setup, w marks.Window) measure.Setup {
 
 // crewOf returns the workers of a point whose coordinator did not see its end.
 func crewOf(c marks.Crew) (workers []result.Worker) {
-	for rank, m := range c.Workers {
-		workers = append(workers, result.Worker{Rank: rank, Host: m.Host, CPUs: m.CPUs, Ahead: m.Ahead, AheadBound: m.AheadBound})
+	for _, m := range c.Workers {
+		workers = append(workers, m.Worker)
 	}
 	return workers
 }

@@ -30,7 +30,7 @@ import (
 	"pitot/internal/workload"
 )
 
-// PointSpec is what to measure at one point of a session: a load, and how to carry it out.
+// PointSpec describes one point of a session to measure: a load, and how to carry it out.
 type PointSpec struct {
 	plan.Load
 
@@ -82,7 +82,7 @@ type sessionDir struct {
 	loaded bool   // some load has begun: there is something to keep
 }
 
-// resumedRun is what a resumed session had when it was opened.
+// resumedRun holds the points and requests of a resumed session that came before it was opened.
 type resumedRun struct {
 	points      []earlier // by index
 	begun       int32     // points that had begun: some of their prompts were sent
@@ -102,7 +102,7 @@ type sessionWorkers struct {
 	perUser   float64 // tokens a second, at the last load of users that was measured; 0 before
 }
 
-// sentPrompts is what the target's prefix cache is taken to hold.
+// sentPrompts models the content of the target's prefix cache.
 type sentPrompts struct {
 	model  *hits.Simulation   // nil before the first load
 	sent   []workload.Request // before a load, and not in the model yet

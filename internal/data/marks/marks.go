@@ -52,11 +52,8 @@ type Crew struct {
 
 // Member is a worker as it stands when the load begins, and where it keeps its journal.
 type Member struct {
-	Host       string  `json:"host"`
-	Dir        string  `json:"dir"`
-	CPUs       int     `json:"cpus"`
-	Ahead      float64 `json:"ahead_ms"`
-	AheadBound float64 `json:"ahead_bound_ms"`
+	result.Worker
+	Dir string `json:"dir"`
 }
 
 // PrefixCache holds the expected hits of the server's prefix cache among the prompts of the window,

@@ -154,7 +154,7 @@ func AnswersTable(a *result.Answers) Table {
 		x, note := &k.Checked, ""
 		switch {
 		case k.NotAsked != "":
-			note = "not asked: " + say.PlainLine(k.NotAsked)
+			note = "not asked: " + k.NotAsked
 		case k.TellsNothing:
 			note = "tells nothing: wrong already at one user"
 		case k.DifferAt != nil:
@@ -166,7 +166,7 @@ func AnswersTable(a *result.Answers) Table {
 			}
 			return []string{fmt.Sprintf("%s of %s, %s", say.Count(wrong), say.Count(of), say.Percent(*share)), say.Percent(ci[0]) + " to " + say.Percent(ci[1])}
 		}
-		row := append([]string{say.PlainLine(k.Kind)}, cells(x.Wrong, x.Answered, x.Share, x.CI95)...)
+		row := append([]string{k.Kind}, cells(x.Wrong, x.Answered, x.Share, x.CI95)...)
 		t.Rows = append(t.Rows, append(append(row, cells(x.AloneWrong, x.AloneAnswered, x.AloneShare, x.AloneCI95)...), note))
 	}
 	return t

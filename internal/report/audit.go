@@ -254,7 +254,7 @@ func figuresOf(levels []*audit.Level) string {
 
 // CheckedClient writes what was true of another client's run.
 func CheckedClient(w io.Writer, r *audit.Client) error {
-	p := &printer{w: w}
+	p := newPrinter(w, Style{})
 	p.line("")
 	p.line("true, by the server's log: %s answered, %s failed or refused", say.Plural(r.Requests, "request"), say.Count(r.Failed))
 	table := Table{Head: []string{"ms", "TTFT mean", "TTFT p99", "gap p50", "gap p99"}}
@@ -269,7 +269,7 @@ func CheckedClient(w io.Writer, r *audit.Client) error {
 	if c := r.Reported; c != nil {
 		table.Rows = append(table.Rows, []string{c.Tool + " reported", twoDecimals(c.MeanTTFT), twoDecimals(c.P99TTFT), twoDecimals(c.MedianITL), twoDecimals(c.P99ITL)})
 	}
-	table.writeTerminal(p, Style{})
+	p.writeTable(table)
 	if lo, firm := stat.SamplesNeeded(.99); t.TTFT != nil && t.TTFT.N < firm {
 		p.line("p99 from %s samples on, ~ few: from %s on, – fewer: withheld", say.Count(firm), say.Count(lo))
 	}

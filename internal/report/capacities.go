@@ -13,12 +13,12 @@ import (
 
 // buildCapacities is the table of one objective: a line for each thing that is known.
 func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
-	m := PairModel{Title: []string{say.PlainLine(p.What)}}
+	m := PairModel{Title: []string{p.What}}
 	if len(c.Sides) > 2 {
-		m.Title = []string{say.PlainLine(p.B + " against " + p.A), say.PlainLine(p.What)}
+		m.Title = []string{p.B + " against " + p.A, p.What}
 	}
 	for _, n := range p.Notes {
-		m.Notes = append(m.Notes, say.PlainLine(n))
+		m.Notes = append(m.Notes, n)
 	}
 	few := ""
 	if len(p.Rows) == 0 || p.Rows[0].TooFewLaunches() {
@@ -80,11 +80,11 @@ func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
 		of   *compare.Found
 	}{{p.A, a}, {p.B, b}} {
 		if s.of.Binding != "" && s.of.Binding != p.Capacity.SLO {
-			m.Notes = append(m.Notes, say.PlainLine(s.name)+": "+say.PlainLine(s.of.Binding)+" is reached first")
+			m.Notes = append(m.Notes, s.name+": "+s.of.Binding+" is reached first")
 		}
 	}
 	for _, l := range p.Left {
-		m.Notes = append(m.Notes, "no estimate: "+say.PlainLine(l.Why))
+		m.Notes = append(m.Notes, "no estimate: "+l.Why)
 	}
 	told := *p
 	told.Left = nil
@@ -126,7 +126,7 @@ func (m *AnswerModel) answerFromCapacities(p *compare.Pair, v compare.Verdict) {
 	if b.NoLoad {
 		word = ": "
 	}
-	said := fmt.Sprintf("%s%s%s; %s: %s", say.PlainLine(p.B), word, capacityText(b, unit), say.PlainLine(p.A), capacityText(a, unit))
+	said := fmt.Sprintf("%s%s%s; %s: %s", p.B, word, capacityText(b, unit), p.A, capacityText(a, unit))
 	change := ""
 	switch at := slices.IndexFunc(p.Rows, func(r compare.Row) bool { return r.Metric == "capacity" }); {
 	case at >= 0:
@@ -147,7 +147,7 @@ func (m *AnswerModel) answerFromCapacities(p *compare.Pair, v compare.Verdict) {
 		if change != "" {
 			m.Claim += ": " + change
 		}
-		m.More = append(m.More, "no verdict on the systems ("+say.PlainLine(v.Why)+")", moreLaunches())
+		m.More = append(m.More, "no verdict on the systems ("+v.Why+")", moreLaunches())
 	} else {
 		m.More = append(m.More, said)
 	}
@@ -183,7 +183,7 @@ func noCapacity(p *compare.Pair) string {
 		of   *compare.Found
 	}{{p.A, &p.Capacity.A}, {p.B, &p.Capacity.B}} {
 		if !s.of.IsKnown() {
-			without = append(without, say.PlainLine(s.name))
+			without = append(without, s.name)
 		}
 	}
 	return "nothing is known of the capacity of " + strings.Join(without, " and ") + ": pitot find --continue RUN goes on with it"

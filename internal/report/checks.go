@@ -30,7 +30,7 @@ type sayings struct {
 
 // BuildCheck puts a check into words.
 func BuildCheck(c *result.Check) CheckModel {
-	m := CheckModel{Name: say.PlainLine(c.Name), Status: c.Status}
+	m := CheckModel{Name: c.Name, Status: c.Status}
 	words := checkWords()[c.Name]
 	value, limit := words.value, words.limit
 	if value == nil {
@@ -39,10 +39,10 @@ func BuildCheck(c *result.Check) CheckModel {
 	if limit == nil {
 		limit = limitOf
 	}
-	if m.Value = value(c); c.Worker != nil {
+	m.Value, m.Limit = value(c), limit(c)
+	if c.Worker != nil {
 		m.Value += fmt.Sprintf(" on worker %d, the worst", *c.Worker)
 	}
-	m.Value, m.Limit = say.PlainLine(m.Value), say.PlainLine(limit(c))
 	var advice []string
 	for _, r := range c.Advice {
 		advice = append(advice, ReasonText(r))

@@ -465,25 +465,25 @@ func (m ChoiceModel) startTitle() string {
 
 // WriteTerminal writes the model for a terminal.
 func (m ChoiceModel) WriteTerminal(w io.Writer, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	code := bold + ";" + green
 	if len(m.Choice.Options) == 0 {
 		code = bold + ";" + red
 	}
-	p.write(s, code, "", m.Answer)
+	p.writePainted(code, m.Answer)
 	for _, f := range m.Facts {
-		p.write(s, "", "", f...)
+		p.writeText(f...)
 	}
 	if len(m.Options.Rows) > 0 {
 		p.line("")
-		m.Options.writeTerminal(p, s)
+		p.writeTable(m.Options)
 		for _, l := range m.Legend {
-			p.writeHanging(s, dim, "", "  ", l)
+			p.writeHanging(dim, "", "  ", l)
 		}
 	}
 	p.line("")
 	for _, r := range m.Remarks {
-		p.writeHanging(s, "", "", "  ", r)
+		p.writeWrapped(r)
 	}
 	if len(m.Start) == 0 {
 		return p.err
@@ -494,7 +494,7 @@ func (m ChoiceModel) WriteTerminal(w io.Writer, s Style) error {
 	}{{m.startTitle(), m.Start}, {"verify it, on the machine and in virtual time", m.Verify}} {
 		if len(part.lines) > 0 {
 			p.line("")
-			p.line("%s", s.dim(part.title))
+			p.linePainted(dim, part.title)
 			for _, l := range part.lines {
 				p.line("  %s", l)
 			}

@@ -111,7 +111,7 @@ func (m *Model) claimPoint(run *result.Run, shown *PointModel) {
 			c.Sentence += " It answered " + say.Quantity(*x) + " a second."
 		}
 	case s != nil:
-		c.Sentence = fmt.Sprintf("%s, %s is %s", atLoad(p), say.PlainLine(s.Spec), metText(s.Met, "not met"))
+		c.Sentence = fmt.Sprintf("%s, %s is %s", atLoad(p), s.Spec, metText(s.Met, "not met"))
 		if s.Attained != nil {
 			c.Sentence += ": " + goodShareText(s) + " of all requests due were good"
 		}
@@ -217,7 +217,7 @@ func pointFigures(p *result.Point) (list []Figure) {
 		return list
 	}
 	if g := goodputOfPoint(p); g != nil {
-		list = append(list, Figure{Name: "Goodput", Value: say.Quantity(g.RequestsPerS), Unit: "req/s", Note: "of what came due, within " + say.PlainLine(p.SLO.Spec)})
+		list = append(list, Figure{Name: "Goodput", Value: say.Quantity(g.RequestsPerS), Unit: "req/s", Note: "of what came due, within " + p.SLO.Spec})
 	}
 	rate := func(name string, x *float64, unit, key string) {
 		if x == nil {
@@ -268,9 +268,9 @@ func (m *Model) claimOverview(run *result.Run) {
 		case k.Carried != nil && len(o.Answer) > 0:
 			c.Sentence = claimSentence(strings.Join(o.Answer, ": "))
 		case highestWithinSLO(k) != nil:
-			c.Sentence = fmt.Sprintf("At up to %s, %s is met.", load(*highestWithinSLO(k)), say.PlainLine(k.SLO))
+			c.Sentence = fmt.Sprintf("At up to %s, %s is met.", load(*highestWithinSLO(k)), k.SLO)
 		case k.Floor != nil:
-			c.Sentence = fmt.Sprintf("No load meets %s.", say.PlainLine(k.SLO))
+			c.Sentence = fmt.Sprintf("No load meets %s.", k.SLO)
 		case len(o.Answer) > 0:
 			c.Sentence = claimSentence(strings.Join(o.Answer, ": "))
 		}
@@ -282,7 +282,7 @@ func (m *Model) claimOverview(run *result.Run) {
 		case k.CI95 != nil && k.Estimate != nil:
 			s := fmt.Sprintf("estimate %s, 95 %% interval %s to %s", load(*k.Estimate), say.Quantity(k.CI95[0]), load(k.CI95[1]))
 			if k.Covers != "" {
-				s += ", of " + say.PlainLine(k.Covers)
+				s += ", of " + k.Covers
 			}
 			sure = append(sure, s)
 		case highestWithinSLO(k) != nil && k.Bounds != nil && k.Bracket != nil && k.Bracket[1] != nil:
@@ -387,7 +387,7 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 	}
 	if at := mostGoodput(run); at >= 0 {
 		p := &run.Points[at]
-		m.Figures = append(m.Figures, Figure{Name: "Most goodput", Value: say.Quantity(p.Goodput.RequestsPerS), Unit: "req/s", Note: "at " + say.Quantity(p.Load.Value()) + " " + unit + ", within " + say.PlainLine(p.SLO.Spec)})
+		m.Figures = append(m.Figures, Figure{Name: "Most goodput", Value: say.Quantity(p.Goodput.RequestsPerS), Unit: "req/s", Note: "at " + say.Quantity(p.Load.Value()) + " " + unit + ", within " + p.SLO.Spec})
 	}
 	if s := k.Saturation; s != nil {
 		f := Figure{Name: "Saturation", Value: say.Quantity(s.RequestsPerS), Unit: "req/s"}
@@ -453,7 +453,7 @@ func highestMet(run *result.Run, over string) string {
 	spec := ""
 	for i := range run.Points {
 		if p := &run.Points[i]; p.SLO != nil {
-			spec = say.PlainLine(p.SLO.Spec)
+			spec = p.SLO.Spec
 		}
 	}
 	named := func(x float64) string { return say.Decimal(x, 3) + LoadSuffix(over) }
@@ -555,7 +555,7 @@ func cheapestPoint(run *result.Run) (at int, usd float64) {
 func limiterLines(run *result.Run) (list []string) {
 	addSentence := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if c := run.Capacity; c != nil && severalLimits(c) {
-		addSentence("%s is reached before the other limits.", say.PlainLine(c.Binding))
+		addSentence("%s is reached before the other limits.", c.Binding)
 	}
 	if c := run.Curve; c != nil {
 		if s := c.Saturation; s != nil {
@@ -595,7 +595,7 @@ func limiterLines(run *result.Run) (list []string) {
 			if p.SLO != nil && p.SLO.Met == result.No {
 				for _, l := range p.SLO.Limits {
 					if l.Met == result.No {
-						addSentence("%s is not met.", say.PlainLine(l.Spec))
+						addSentence("%s is not met.", l.Spec)
 					}
 				}
 			}
@@ -690,7 +690,7 @@ func claimConditions(run *result.Run, m *Model) (list []Condition) {
 	}
 	var adapted []string
 	for _, a := range run.Target.Adaptations {
-		adapted = append(adapted, say.PlainLine(reasons.AdaptationText(a)))
+		adapted = append(adapted, reasons.AdaptationText(a))
 	}
 	if len(adapted) > 0 {
 		addCondition("Adapted", adapted...)

@@ -81,13 +81,13 @@ func BuildComparison(c *compare.Comparison) ComparisonModel {
 	var others []string
 	for i, s := range c.Sides {
 		if i > 0 {
-			others = append(others, say.PlainLine(s.Name))
+			others = append(others, s.Name)
 		}
 		m.Sides = append(m.Sides, sideText(s))
 	}
-	m.Title = strings.Join(others, ", ") + " against " + say.PlainLine(c.Sides[0].Name)
+	m.Title = strings.Join(others, ", ") + " against " + c.Sides[0].Name
 	for _, d := range c.Differences {
-		m.Differs = append(m.Differs, [2]string{say.PlainLine(d.What), valuesText(d)})
+		m.Differs = append(m.Differs, [2]string{d.What, valuesText(d)})
 	}
 	if len(c.Differences) == 0 {
 		m.Same = "server, configuration, environment: no difference is known"
@@ -95,7 +95,7 @@ func BuildComparison(c *compare.Comparison) ComparisonModel {
 		m.BySide = bySide(c)
 	}
 	for _, w := range c.Warnings {
-		m.Warnings = append(m.Warnings, say.PlainLine(w))
+		m.Warnings = append(m.Warnings, w)
 	}
 	for i := range c.Pairs {
 		m.Pairs = append(m.Pairs, buildPair(c, &c.Pairs[i]))
@@ -111,7 +111,7 @@ func BuildComparison(c *compare.Comparison) ComparisonModel {
 
 func sideText(s compare.SideInfo) string {
 	if len(s.Files) > 0 {
-		return fmt.Sprintf("%s: another instrument, %s, %s", say.PlainLine(s.Name), say.PlainLine(s.Instrument), say.Plural(len(s.Files), "file"))
+		return fmt.Sprintf("%s: another instrument, %s, %s", s.Name, s.Instrument, say.Plural(len(s.Files), "file"))
 	}
 	runs := 0
 	for _, l := range s.Launches {
@@ -121,17 +121,17 @@ func sideText(s compare.SideInfo) string {
 	if len(s.Launches) == 1 {
 		n = "1 launch"
 	}
-	return fmt.Sprintf("%s: %s, %s", say.PlainLine(s.Name), n, say.Plural(runs, "run"))
+	return fmt.Sprintf("%s: %s, %s", s.Name, n, say.Plural(runs, "run"))
 }
 
 // bySide has a row for each difference, and a column for each side.
 func bySide(c *compare.Comparison) *Table {
 	t := &Table{Head: []string{""}}
 	for _, s := range c.Sides {
-		t.Head = append(t.Head, say.PlainLine(s.Name))
+		t.Head = append(t.Head, s.Name)
 	}
 	for _, d := range c.Differences {
-		t.Rows = append(t.Rows, append([]string{say.PlainLine(d.What)}, valueTexts(d)...))
+		t.Rows = append(t.Rows, append([]string{d.What}, valueTexts(d)...))
 	}
 	return t
 }
@@ -167,15 +167,15 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 	if p.Capacity != nil {
 		return buildCapacities(c, p)
 	}
-	m := PairModel{Title: []string{say.PlainLine(p.What)}, Why: say.PlainLine(p.Why)}
+	m := PairModel{Title: []string{p.What}, Why: p.Why}
 	if len(c.Sides) > 2 {
-		m.Title = []string{say.PlainLine(p.B + " against " + p.A), say.PlainLine(p.What)}
+		m.Title = []string{p.B + " against " + p.A, p.What}
 	}
 	for _, n := range p.Notes {
-		m.Notes = append(m.Notes, say.PlainLine(n))
+		m.Notes = append(m.Notes, n)
 	}
 	if p.Overload != nil {
-		m.Overload = say.PlainLine(p.Overload.Text(p.What))
+		m.Overload = p.Overload.Text(p.What)
 	}
 	if p.Why != "" {
 		return m
@@ -188,7 +188,7 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 	case p.HasOtherInstrument():
 		m.Title = append(m.Title, compare.OtherInstrument+", no verdict")
 	case few != "":
-		m.Title = append(m.Title, say.PlainLine("no verdict ("+few+")"))
+		m.Title = append(m.Title, "no verdict ("+few+")")
 	case p.Scope != "":
 		m.Title = append(m.Title, string(p.Scope))
 	case p.Launches[0] == p.Launches[1]:
@@ -210,7 +210,7 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 // pairedModel has a row for each latency.
 func pairedModel(p *compare.Pair) *PairedModel {
 	m := &PairedModel{
-		Title: fmt.Sprintf("%s, sent at the same times to both: %s − %s in ms, %s", say.Plural(p.Paired.Requests, "same request"), say.PlainLine(p.B), say.PlainLine(p.A), compare.TheseRuns),
+		Title: fmt.Sprintf("%s, sent at the same times to both: %s − %s in ms, %s", say.Plural(p.Paired.Requests, "same request"), p.B, p.A, compare.TheseRuns),
 		Table: Table{Head: []string{"", "mean", "95 % interval", "p50", "p90", "pairs"}},
 	}
 	for _, r := range p.Paired.Rows {
@@ -341,7 +341,7 @@ func (m *PairModel) addLegend(c *compare.Comparison, p *compare.Pair) {
 		m.Legend = append(m.Legend, "~ few independent samples")
 	}
 	if missing != "" {
-		m.Legend = append(m.Legend, "no interval: "+say.PlainLine(missing))
+		m.Legend = append(m.Legend, "no interval: "+missing)
 	}
 	if text := detectableText(p); text != "" {
 		m.Notes = append(m.Notes, text)
@@ -433,7 +433,7 @@ func (m *PairModel) addUncompared(p *compare.Pair) {
 		of[l.Why] = append(of[l.Why], l.Metric)
 	}
 	for _, why := range reasons {
-		m.Notes = append(m.Notes, "not compared: "+strings.Join(of[why], ", ")+": "+say.PlainLine(why))
+		m.Notes = append(m.Notes, "not compared: "+strings.Join(of[why], ", ")+": "+why)
 	}
 }
 
@@ -450,7 +450,7 @@ const mostNamed = 4
 
 // verdictAnswer is the verdict in a line.
 func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
-	a, b := say.PlainLine(c.Sides[0].Name), say.PlainLine(v.B)
+	a, b := c.Sides[0].Name, v.B
 	m := AnswerModel{Word: v.Word}
 	within := say.ChangeSize(c.Within, false)
 	changes := namedChanges(c, v.B, func(r *compare.Row) bool {
@@ -467,12 +467,12 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 			if x.Side == v.B {
 				text = "it" + strings.TrimPrefix(text, v.B)
 			}
-			changes = append([]string{say.PlainLine(text)}, changes...)
+			changes = append([]string{text}, changes...)
 		}
 	}
 	switch v.Word {
 	case compare.Undistinguished:
-		m.Claim, m.Basis, m.Aside = b+" is not distinguishable from "+a, say.PlainLine(v.Why), true
+		m.Claim, m.Basis, m.Aside = b+" is not distinguishable from "+a, v.Why, true
 		if v.Why == "" && v.Equivalent > 0 {
 			m.Claim = "no difference of " + b + " from " + a + " is established"
 		}
@@ -494,7 +494,7 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	case compare.OtherInstrument:
 		m.Claim = "no verdict on " + b + " against " + a + ": measured by another instrument"
 	case compare.NotCompared:
-		m.Claim, m.Basis = b+" was not compared with "+a, say.PlainLine(v.Why)
+		m.Claim, m.Basis = b+" was not compared with "+a, v.Why
 	default:
 		m.Claim, m.Basis = b+" is "+v.Word+" than "+a, strings.Join(changes, ", ")
 	}
@@ -518,7 +518,7 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	}
 	if v.Word != compare.NotCompared {
 		for _, l := range v.Lost {
-			m.More = append(m.More, "not compared at "+say.PlainLine(l))
+			m.More = append(m.More, "not compared at "+l)
 		}
 	}
 	return m
@@ -546,13 +546,13 @@ func tooShort(why result.Reason) string {
 // leadWithPrimary puts the metric first that the comparison was made for, and what else
 // changed behind it.
 func (m *AnswerModel) leadWithPrimary(c *compare.Comparison, v compare.Verdict, changes []string) {
-	a, b, name := say.PlainLine(c.Sides[0].Name), say.PlainLine(v.B), c.Primary+", the primary metric"
+	a, b, name := c.Sides[0].Name, v.B, c.Primary+", the primary metric"
 	if len(changes) > 0 {
 		m.More = append([]string{"besides: " + strings.Join(changes, ", ")}, m.More...)
 	}
 	switch v.Primary {
 	case compare.NotCompared:
-		m.Claim, m.Basis, m.Aside = name+", was not compared", say.PlainLine(c.MissingPrimary(v.B)), false
+		m.Claim, m.Basis, m.Aside = name+", was not compared", c.MissingPrimary(v.B), false
 		return
 	case compare.OtherInstrument:
 		return
@@ -592,7 +592,7 @@ func primaryChanges(c *compare.Comparison, b string) (out []string) {
 				text += ")"
 			}
 			if places > 1 {
-				text += " at " + say.PlainLine(p.What)
+				text += " at " + p.What
 				if r.Verdict != compare.Undistinguished {
 					text += ", " + r.Verdict
 				}
@@ -634,7 +634,7 @@ func namedChanges(c *compare.Comparison, b string, counts func(*compare.Row) boo
 		if places > 1 {
 			text += " at " + x.where
 		}
-		out = append(out, say.PlainLine(text))
+		out = append(out, text)
 	}
 	if n := len(all) - mostNamed; n > 0 {
 		out = append(out, fmt.Sprintf("and %d more", n))
@@ -656,21 +656,21 @@ func verdictWordColor(word string) string {
 // WriteTerminal writes the comparison for a terminal: the verdict and the conditions,
 // what differs between the sides, a table for each load.
 func (m ComparisonModel) WriteTerminal(w io.Writer, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	p.line("")
 	for _, a := range m.Answers {
-		p.write(s, verdictWordColor(a.Word), "", append([]string{a.ClaimSentence()}, a.More...)...)
+		p.writePainted(verdictWordColor(a.Word), append([]string{a.ClaimSentence()}, a.More...)...)
 	}
 	for _, c := range m.Clauses {
 		code := map[string]string{compare.Fired: bold + ";" + red, compare.RuledOut: green}[c.State]
 		if code == "" {
 			code = yellow
 		}
-		p.writeHanging(Style{}, "", s.paint(code, fmt.Sprintf("%-10s", c.State))+"  ", strings.Repeat(" ", 12), c.Text)
+		p.writeHanging("", s.paint(code, fmt.Sprintf("%-10s", c.State))+"  ", strings.Repeat(" ", 12), c.Text)
 	}
 	p.line("")
-	p.write(s, bold, "", m.Title)
-	p.write(s, "", "", m.Sides...)
+	p.writePainted(bold, m.Title)
+	p.writeText(m.Sides...)
 	p.line("")
 	if len(m.Differs) == 0 {
 		p.line("%s", m.Same)
@@ -678,36 +678,36 @@ func (m ComparisonModel) WriteTerminal(w io.Writer, s Style) error {
 		p.line("what differs")
 	}
 	for _, d := range m.Differs {
-		p.writeHanging(s, "", "  ", "    ", d[0]+": "+d[1])
+		p.writeHanging("", "  ", "    ", d[0]+": "+d[1])
 	}
 	for _, warning := range m.Warnings {
-		p.write(s, yellow, "", warning)
+		p.writePainted(yellow, warning)
 	}
 	for _, pair := range m.Pairs {
 		p.line("")
-		p.write(s, bold, "", pair.Title...)
+		p.writePainted(bold, pair.Title...)
 		if pair.Overload != "" {
-			p.write(s, yellow, "", pair.Overload+": what needs a steady state is not compared")
+			p.writePainted(yellow, pair.Overload+": what needs a steady state is not compared")
 		}
 		if pair.Why != "" {
-			p.write(s, yellow, "", "not compared: "+pair.Why)
+			p.writePainted(yellow, "not compared: "+pair.Why)
 		}
 		if len(pair.Table.Rows) > 0 {
 			narrow, legend := pair.narrowTable()
-			narrow.writeTerminal(p, s)
-			p.write(s, dim, "", legend...)
+			p.writeTable(narrow)
+			p.writePainted(dim, legend...)
 		}
 		if pair.Paired != nil {
 			p.line("")
-			p.write(s, "", "", pair.Paired.Title)
-			pair.Paired.Table.writeTerminal(p, s)
+			p.writeText(pair.Paired.Title)
+			p.writeTable(pair.Paired.Table)
 		}
 		if pair.Day != nil {
 			p.line("")
-			pair.Day.writeTerminal(p, s)
+			p.writeTable(*pair.Day)
 		}
 		for _, n := range pair.Notes {
-			p.write(s, "", "", n)
+			p.writeText(n)
 		}
 	}
 	return p.err

@@ -15,7 +15,7 @@ import (
 func (m *PairModel) addDayComparison(p *compare.Pair) {
 	d := p.Day
 	a, b := shortenHeads(p.A, p.B)
-	name := strings.ToUpper(say.PlainLine(d.Metric)) + " p50 "
+	name := strings.ToUpper(d.Metric) + " p50 "
 	t := &Table{Head: []string{"time of day, ms", name + a, b}}
 	tokens := slices.ContainsFunc(d.Times, func(at compare.DayTime) bool { return at.A.TPOT != nil && at.B.TPOT != nil })
 	if tokens {
@@ -28,7 +28,7 @@ func (m *PairModel) addDayComparison(p *compare.Pair) {
 		return say.Quantity(*x)
 	}
 	for _, at := range d.Times {
-		row := []string{say.PlainLine(at.From) + "–" + say.PlainLine(at.To), number(at.A.P50), number(at.B.P50)}
+		row := []string{at.From + "–" + at.To, number(at.A.P50), number(at.B.P50)}
 		if tokens {
 			row = append(row, number(at.A.TPOT), number(at.B.TPOT))
 		}
@@ -37,7 +37,7 @@ func (m *PairModel) addDayComparison(p *compare.Pair) {
 	m.Day = t
 	var parts []string
 	for _, s := range d.Slower {
-		parts = append(parts, fmt.Sprintf("%s in %s p50, %s× at %s–%s", say.PlainLine(s.Side), strings.ToUpper(say.PlainLine(s.Metric)), say.Decimal(s.Times, 1), say.PlainLine(s.From), say.PlainLine(s.To)))
+		parts = append(parts, fmt.Sprintf("%s in %s p50, %s× at %s–%s", s.Side, strings.ToUpper(s.Metric), say.Decimal(s.Times, 1), s.From, s.To))
 	}
 	if len(parts) > 0 {
 		m.Notes = append(m.Notes, "slower at some times than at others, by the runs' own test: "+strings.Join(parts, "; "))

@@ -78,9 +78,9 @@ func priceText(c *result.Cost) (text string) {
 	}
 	switch c.Basis {
 	case result.TokenPrice:
-		text = "at $" + say.PlainLine(c.Price) + " per million tokens in/out"
+		text = "at $" + c.Price + " per million tokens in/out"
 		if strings.Count(c.Price, "/") == 2 {
-			text = "at $" + say.PlainLine(c.Price) + " per million tokens in/cached/out"
+			text = "at $" + c.Price + " per million tokens in/cached/out"
 		}
 	case result.ListPrice:
 		text = "at the list price of " + hour

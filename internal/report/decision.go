@@ -139,7 +139,7 @@ func targetStep(name, question string, s *result.SLO, found *inspect.Point, of f
 	if step.State != "miss" {
 		return step
 	}
-	step.Says = "missed: " + say.PlainLine(strings.Join(missed, ", ")) + ". "
+	step.Says = "missed: " + strings.Join(missed, ", ") + ". "
 	if found != nil && found.OtherFailure() != "" { // refused, failed or wrong, and not late
 		step.Says += "Not by its latency: " + found.OtherFailure()
 		return step
@@ -151,11 +151,11 @@ func targetStep(name, question string, s *result.SLO, found *inspect.Point, of f
 			f := &found.Symptoms[i].Primary
 			taken = branchOf(f.Cause, found.Symptoms[i].Symptom.Metric)
 			if f.Cause == explain.Unknown {
-				step.Then = "Not known. What would tell: " + say.PlainLine(f.Confirm) + "."
+				step.Then = "Not known. What would tell: " + f.Confirm + "."
 			} else {
-				step.Then = say.PlainLine(found.Name(f.Cause)) + confidenceText(f) + "."
+				step.Then = found.Name(f.Cause) + confidenceText(f) + "."
 				if f.Try != nil {
-					step.Then += " Try " + say.PlainLine(trialText(f.Try, found.Symptoms[i].Symptom)) + "."
+					step.Then += " Try " + trialText(f.Try, found.Symptoms[i].Symptom) + "."
 				}
 			}
 		}

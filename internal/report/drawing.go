@@ -70,9 +70,9 @@ func DrawPreset(p workload.Preset) Drawing {
 
 // DrawMix is one of several classes of requests.
 func DrawMix(name, about string, classes []MixedClass) Drawing {
-	d := Drawing{Name: name, About: say.PlainLine(about), Facts: []string{"classes of requests: " + say.Count(len(classes))}}
+	d := Drawing{Name: name, About: about, Facts: []string{"classes of requests: " + say.Count(len(classes))}}
 	for _, c := range classes {
-		part := DrawnPart{Name: c.Name, What: say.PlainLine(c.What)}
+		part := DrawnPart{Name: c.Name, What: c.What}
 		if !c.Input.IsZero() {
 			part.Prompts, part.Answers = spreadOf(c.Input, c.Prefix), spreadOf(c.Output, 0)
 			part.Pairs = pairsOf(workload.RandomConfig{Input: c.Input, Output: c.Output, Prefix: c.Prefix, PrefixShare: 1})

@@ -108,7 +108,7 @@ func decisionClaim(r *experiment.Record) string {
 func nothingYet(r *experiment.Record) string {
 	if n := len(r.Sittings); n > 0 {
 		if why := r.Sittings[n-1].Why; why.Code == result.SittingFailed {
-			return "undecided: " + say.PlainLine(why.Quote)
+			return "undecided: " + why.Quote
 		}
 	}
 	if r.Launches.Done > 0 {
@@ -125,7 +125,7 @@ func boundMark(s *experiment.Standing) string {
 }
 
 func decisionBasis(r *experiment.Record) (list []string) {
-	list = append(list, say.PlainLine(r.Contract.Limits)+" · "+say.PlainLine(r.Contract.Workload)+", row "+r.Contract.Row)
+	list = append(list, r.Contract.Limits+" · "+r.Contract.Workload+", row "+r.Contract.Row)
 	if s := standingOf(r, r.Accepted); s != nil {
 		var parts []string
 		if s.Least != nil {
@@ -158,7 +158,7 @@ func decisionBasis(r *experiment.Record) (list []string) {
 		if best := highestCapacity(r); best != nil && best.Launches > 1 { // a bound is named
 			why += " (" + formatConfidence(r) + ", corrected for all looks and configurations)"
 		}
-		list = append(list, say.PlainLine(why))
+		list = append(list, why)
 	}
 	if text := othersText(r); text != "" {
 		list = append(list, text)
@@ -172,7 +172,7 @@ func decisionBasis(r *experiment.Record) (list []string) {
 	}
 	for _, c := range r.Controls {
 		if c.Moved {
-			list = append(list, say.PlainLine(fmt.Sprintf("a control moved: %s of %s with %s, %s", c.Metric, c.Row, c.Configuration, say.RelativeChange(c.Change, c.OfShare))))
+			list = append(list, fmt.Sprintf("a control moved: %s of %s with %s, %s", c.Metric, c.Row, c.Configuration, say.RelativeChange(c.Change, c.OfShare)))
 		}
 	}
 	uncounted := ""
@@ -260,13 +260,13 @@ func configurationSection(r *experiment.Record) DecisionSection {
 	if r.PerGPU {
 		for _, c := range r.Standings[1:] {
 			if base := r.Standings[0].GPUs; c.GPUs != base {
-				s.Lines = append(s.Lines, say.PlainLine(fmt.Sprintf("%s has %s, the baseline %d", c.Name, say.Plural(c.GPUs, "GPU"), base)))
+				s.Lines = append(s.Lines, fmt.Sprintf("%s has %s, the baseline %d", c.Name, say.Plural(c.GPUs, "GPU"), base))
 			}
 		}
 	}
 	for i := range r.Standings {
 		if c := &r.Standings[i]; len(c.Unknown) > 0 {
-			s.Lines = append(s.Lines, say.PlainLine(fmt.Sprintf("%s: %s is not known to be applied: the server does not report it", c.Name, strings.Join(c.Unknown, ", "))))
+			s.Lines = append(s.Lines, fmt.Sprintf("%s: %s is not known to be applied: the server does not report it", c.Name, strings.Join(c.Unknown, ", ")))
 		}
 	}
 	var reasons []string // each with those that it rejects
@@ -286,7 +286,7 @@ func configurationSection(r *experiment.Record) DecisionSection {
 		names[why] = append(names[why], c.Name)
 	}
 	for _, why := range reasons {
-		s.Lines = append(s.Lines, say.PlainLine(strings.Join(names[why], ", ")+": "+why))
+		s.Lines = append(s.Lines, strings.Join(names[why], ", ")+": "+why)
 	}
 	for i := range r.NotStarted {
 		s.Lines = append(s.Lines, notStarted(&r.NotStarted[i])...)
@@ -308,16 +308,16 @@ func notStarted(f *experiment.Failure) []string {
 	if f.Tries > 2 {
 		times = fmt.Sprintf(" (%d times in a row)", f.Tries)
 	}
-	lines := []string{say.PlainLine(f.Configuration + " is left out: " + f.Why + times)}
+	lines := []string{f.Configuration + " is left out: " + f.Why + times}
 	if f.Log != "" {
 		verb := " ends with"
 		if len(f.Last) == 0 {
 			verb = " is empty"
 		}
-		lines = append(lines, say.PlainLine("its log "+f.Log+verb))
+		lines = append(lines, "its log "+f.Log+verb)
 	}
 	for _, l := range f.Last {
-		lines = append(lines, "  "+say.PlainLine(l))
+		lines = append(lines, "  "+l)
 	}
 	return lines
 }
@@ -337,7 +337,7 @@ func StandingText(r *experiment.Record, c *experiment.Standing) string {
 func hypothesisSection(r *experiment.Record) DecisionSection {
 	s := DecisionSection{ID: "hypotheses", Title: "Hypotheses"}
 	for _, h := range r.Hypotheses {
-		text := fmt.Sprintf("%s: %s", h.Outcome, say.PlainLine(h.Text))
+		text := fmt.Sprintf("%s: %s", h.Outcome, h.Text)
 		if h.Launches > 0 {
 			text += fmt.Sprintf(": %s against %s", say.Quantity(h.Left), say.Quantity(h.Right))
 			if h.Ratio != nil {
@@ -350,7 +350,7 @@ func hypothesisSection(r *experiment.Record) DecisionSection {
 			text += " (" + h.Why + ")"
 		}
 		if h.Expected != "" {
-			text += "; " + say.PlainLine(h.Expected)
+			text += "; " + h.Expected
 		}
 		s.Lines = append(s.Lines, text)
 	}
@@ -408,7 +408,7 @@ func controlSection(r *experiment.Record) DecisionSection {
 	for _, c := range r.Controls {
 		if c.Moved {
 			moved++
-			s.Lines = append(s.Lines, say.PlainLine(fmt.Sprintf("moved: %s of %s with %s, %s: the machine changed, or the knob does more than the plan says", c.Metric, c.Row, c.Configuration, say.RelativeChange(c.Change, c.OfShare))))
+			s.Lines = append(s.Lines, fmt.Sprintf("moved: %s of %s with %s, %s: the machine changed, or the knob does more than the plan says", c.Metric, c.Row, c.Configuration, say.RelativeChange(c.Change, c.OfShare)))
 		}
 	}
 	judged := func(c experiment.ControlRecord) bool { return c.PAdjusted != nil }
@@ -423,14 +423,14 @@ func controlSection(r *experiment.Record) DecisionSection {
 func limiterSection(r *experiment.Record) DecisionSection {
 	s := DecisionSection{ID: "limits", Title: "What limits it"}
 	if l := r.Limiter; l != nil {
-		s.Lines = append(s.Lines, say.PlainLine(l.Configuration+": "+l.Sentence))
+		s.Lines = append(s.Lines, l.Configuration+": "+l.Sentence)
 		if l.Try != "" {
-			s.Lines = append(s.Lines, "try "+say.PlainLine(l.Try))
+			s.Lines = append(s.Lines, "try "+l.Try)
 		}
 		s.Lines = append(s.Lines, "in full: pitot explain "+say.ShellLine([]string{l.Run}))
 	}
 	if d := r.Distance; d != nil {
-		s.Lines = append(s.Lines, fmt.Sprintf("%s at %s, %s requests at once in an engine: p50 tpot is %s times its floor, at which weights and contexts are read once a step (%s of %s ms); computing takes %s of the peak", say.PlainLine(d.Configuration), perS(d.Load), say.Quantity(d.Running), say.Quantity(d.TPOT/d.Floor), say.Quantity(d.TPOT), say.Quantity(d.Floor), say.Percent(d.Computing)))
+		s.Lines = append(s.Lines, fmt.Sprintf("%s at %s, %s requests at once in an engine: p50 tpot is %s times its floor, at which weights and contexts are read once a step (%s of %s ms); computing takes %s of the peak", d.Configuration, perS(d.Load), say.Quantity(d.Running), say.Quantity(d.TPOT/d.Floor), say.Quantity(d.TPOT), say.Quantity(d.Floor), say.Percent(d.Computing)))
 	}
 	return s
 }
@@ -438,24 +438,24 @@ func limiterSection(r *experiment.Record) DecisionSection {
 // environmentSection is where and with what it was measured.
 func environmentSection(r *experiment.Record) DecisionSection {
 	s := DecisionSection{ID: "environment", Title: "Environment"}
-	s.Lines = append(s.Lines, "target: "+say.PlainLine(r.Target))
+	s.Lines = append(s.Lines, "target: "+r.Target)
 	if len(r.Server) > 0 {
 		var facts []string
 		for _, key := range slices.Sorted(maps.Keys(r.Server)) {
 			facts = append(facts, key+" "+r.Server[key])
 		}
-		s.Lines = append(s.Lines, "server: "+say.PlainLine(strings.Join(facts, " · ")))
+		s.Lines = append(s.Lines, "server: "+strings.Join(facts, " · "))
 	}
 	s.Lines = append(s.Lines, "pitot "+r.Pitot.Version)
 	if m := r.Machine; m != nil {
-		s.Lines = append(s.Lines, say.PlainLine(fmt.Sprintf("client: %s, %s, %s", m.CPU, say.Plural(m.Cores, "core"), m.Kernel)))
+		s.Lines = append(s.Lines, fmt.Sprintf("client: %s, %s, %s", m.CPU, say.Plural(m.Cores, "core"), m.Kernel))
 	}
 	for _, x := range r.Sittings {
 		ended := "killed"
 		if x.Ended != "" {
 			ended = dayOf(x.Ended) + ", " + ReasonText(x.Why)
 		}
-		s.Lines = append(s.Lines, say.PlainLine(fmt.Sprintf("measured with pitot %s: %s to %s", x.Pitot, dayOf(x.Began), ended)))
+		s.Lines = append(s.Lines, fmt.Sprintf("measured with pitot %s: %s to %s", x.Pitot, dayOf(x.Began), ended))
 	}
 	s.InFiles = true
 	return s
@@ -487,7 +487,7 @@ func spreadSection(r *experiment.Record) DecisionSection {
 	}
 	s.Lines = append(s.Lines, text)
 	for _, v := range r.Void {
-		s.Lines = append(s.Lines, say.PlainLine(v))
+		s.Lines = append(s.Lines, v)
 	}
 	return s
 }
@@ -498,7 +498,7 @@ func badLines(r *experiment.Record) (list []string) {
 	for _, c := range r.Standings {
 		all += c.Launches + c.Bad
 		if c.Uneven {
-			list = append(list, say.PlainLine(c.Name)+": most of its launches carry much less than its others; all count, and nothing is said of it that bad launches would explain")
+			list = append(list, c.Name+": most of its launches carry much less than its others; all count, and nothing is said of it that bad launches would explain")
 		}
 	}
 	if len(r.Bad) == 0 {
@@ -507,7 +507,7 @@ func badLines(r *experiment.Record) (list []string) {
 	var names []string
 	less := 0.0
 	for _, b := range r.Bad {
-		names = append(names, fmt.Sprintf("%s %d (%s)", say.PlainLine(b.Configuration), b.Launch, say.SignedChange(-b.Less, false)))
+		names = append(names, fmt.Sprintf("%s %d (%s)", b.Configuration, b.Launch, say.SignedChange(-b.Less, false)))
 		less += b.Less / float64(len(r.Bad))
 	}
 	verb := map[bool]string{true: "is not", false: "are not"}[len(r.Bad) == 1]
@@ -519,7 +519,7 @@ func ladderSection(r *experiment.Record) DecisionSection {
 	s.Table.Head = []string{"", "load", "launches", "within", "requests", "violate", "the limit"}
 	for _, c := range r.Standings {
 		for _, l := range c.Ladder {
-			s.Table.Rows = append(s.Table.Rows, []string{c.Name, perS(l.Load), say.Count(l.Launches), say.Count(l.Within), say.Count(l.Requests), say.Percent(l.Violated), say.PlainLine(l.Limit)})
+			s.Table.Rows = append(s.Table.Rows, []string{c.Name, perS(l.Load), say.Count(l.Launches), say.Count(l.Within), say.Count(l.Requests), say.Percent(l.Violated), l.Limit})
 		}
 	}
 	s.Brief = Table{Head: s.Table.Head}
@@ -529,7 +529,7 @@ func ladderSection(r *experiment.Record) DecisionSection {
 func nextSection(r *experiment.Record) DecisionSection {
 	s := DecisionSection{ID: "next", Title: "What next"}
 	for _, n := range r.Next {
-		s.Lines = append(s.Lines, say.PlainLine(n))
+		s.Lines = append(s.Lines, n)
 	}
 	return s
 }
@@ -545,11 +545,11 @@ func answerColor(word string) string {
 
 // WriteTerminal writes it for a terminal: the whole is in the files.
 func (m DecisionModel) WriteTerminal(w io.Writer, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	p.line("")
-	p.write(s, answerColor(m.Word), "", m.Claim)
+	p.writePainted(answerColor(m.Word), m.Claim)
 	for _, b := range m.Basis {
-		p.write(s, "", "", b)
+		p.writeText(b)
 	}
 	for _, part := range m.Sections {
 		table := part.Table
@@ -560,12 +560,12 @@ func (m DecisionModel) WriteTerminal(w io.Writer, s Style) error {
 			continue // in the files
 		}
 		p.line("")
-		p.write(s, bold, "", part.Title)
+		p.writePainted(bold, part.Title)
 		if len(table.Rows) > 0 {
-			table.writeTerminal(p, s)
+			p.writeTable(table)
 		}
 		for _, l := range part.Lines {
-			p.writeHanging(s, "", "", "  ", l)
+			p.writeWrapped(l)
 		}
 	}
 	return p.err

@@ -24,7 +24,7 @@ func symptomText(d *explain.Diagnosis, of *result.Point) string {
 	if value == say.Unknown {
 		return symptomName(d.Symptom) + " (too few samples, or no steady state, for a value)"
 	}
-	return say.PlainLine(symptomName(d.Symptom) + " " + value + " ms")
+	return symptomName(d.Symptom) + " " + value + " ms"
 }
 
 // evidenceText is a number with its unit and where it was read.
@@ -139,7 +139,7 @@ func limitSentence(run *result.Run, x *inspect.Explanation) string {
 	}
 	d := &at.Symptoms[0]
 	if d.Primary.Cause == explain.Unknown {
-		return fmt.Sprintf("What limits %s at %s is %s.", symptomName(d.Symptom), at.Load, say.PlainLine(d.Primary.Claim))
+		return fmt.Sprintf("What limits %s at %s is %s.", symptomName(d.Symptom), at.Load, d.Primary.Claim)
 	}
 	name := symptomName(d.Symptom)
 	switch {
@@ -233,12 +233,12 @@ func (m *Model) AddExplanation(x *inspect.Explanation) {
 			d := &p.Symptoms[k]
 			list = append(list, findingSentence(p, d))
 			if open == "" {
-				open = fmt.Sprintf("%s at %s: not known. What would tell: %s.", symptomName(d.Symptom), p.Load, say.PlainLine(d.Primary.Confirm))
+				open = fmt.Sprintf("%s at %s: not known. What would tell: %s.", symptomName(d.Symptom), p.Load, d.Primary.Confirm)
 			}
 			if f := &d.Primary; m.Why == "" && f.Cause != explain.Unknown {
-				m.Why = fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, say.PlainLine(f.Claim), confidenceText(f))
+				m.Why = fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, f.Claim, confidenceText(f))
 				if f.Try != nil {
-					m.Why += " Try " + say.PlainLine(trialText(f.Try, d.Symptom)) + "."
+					m.Why += " Try " + trialText(f.Try, d.Symptom) + "."
 				}
 			}
 		}
@@ -259,7 +259,7 @@ func (m *ComparisonModel) AddLimiters(of map[string][]inspect.Change) {
 			parts = append(parts, fmt.Sprintf("%s at %s: %s → %s", symptomName(x.Symptom), x.Load, x.From, x.To))
 		}
 		if len(parts) > 0 {
-			m.Differs = append(m.Differs, [2]string{"what limits " + say.PlainLine(side), strings.Join(parts, "; ")})
+			m.Differs = append(m.Differs, [2]string{"what limits " + side, strings.Join(parts, "; ")})
 		}
 	}
 }
@@ -267,7 +267,7 @@ func (m *ComparisonModel) AddLimiters(of map[string][]inspect.Change) {
 // findingSentence is a diagnosis in a sentence or three.
 func findingSentence(p *inspect.Point, d *explain.Diagnosis) string {
 	f := &d.Primary
-	s := fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, say.PlainLine(f.Claim), confidenceText(f))
+	s := fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, f.Claim, confidenceText(f))
 	if parts := partsText(d); parts != "" {
 		s = say.Sentence(parts) + " " + s
 	}
@@ -278,20 +278,20 @@ func findingSentence(p *inspect.Point, d *explain.Diagnosis) string {
 		s += " The load hardly adds to it: " + twiceText(d) + "."
 	}
 	if also := heldDown(d); also != "" {
-		s += " Also: " + say.PlainLine(also) + "."
+		s += " Also: " + also + "."
 	}
 	if f.Cause == explain.Unknown {
-		return s + " What would tell: " + say.PlainLine(f.Confirm) + "."
+		return s + " What would tell: " + f.Confirm + "."
 	}
 	var evidence []string
 	for i := range f.Evidence {
 		evidence = append(evidence, evidenceText(&f.Evidence[i]))
 	}
 	if len(evidence) > 0 {
-		s += " Because: " + say.PlainLine(strings.Join(evidence, "; ")) + "."
+		s += " Because: " + strings.Join(evidence, "; ") + "."
 	}
 	if f.Try != nil {
-		s += " Try " + say.PlainLine(trialText(f.Try, d.Symptom)) + "."
+		s += " Try " + trialText(f.Try, d.Symptom) + "."
 	}
 	return s
 }
@@ -309,16 +309,16 @@ func pathOf(p *inspect.Point, d *explain.Diagnosis) string {
 
 // WriteExplanation writes what limits a run for a terminal.
 func WriteExplanation(w io.Writer, run *result.Run, x *inspect.Explanation, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	p.line("")
-	p.write(s, bold, "", limitSentence(run, x))
+	p.writePainted(bold, limitSentence(run, x))
 	asked := "no twin was asked"
 	if x.Deployment != "" {
 		asked = "held against twins of " + x.Deployment
 	}
-	p.write(s, dim, "", "of "+say.PlainLine(x.Run), asked)
+	p.writePainted(dim, "of "+x.Run, asked)
 	for _, n := range x.Notes {
-		p.write(s, "", "", say.PlainLine(n))
+		p.writeText(n)
 	}
 	if len(x.Over) > 0 {
 		p.line("")
@@ -327,7 +327,7 @@ func WriteExplanation(w io.Writer, run *result.Run, x *inspect.Explanation, s St
 			if r.To != r.From {
 				span = "from " + r.From + " to " + r.To
 			}
-			p.writeHanging(s, "", "  ", "    ", symptomName(r.Symptom)+" "+span+": "+x.Points[0].Name(r.Cause))
+			p.writeHanging("", "  ", "    ", symptomName(r.Symptom)+" "+span+": "+x.Points[0].Name(r.Cause))
 		}
 	}
 	few := false
@@ -335,16 +335,16 @@ func WriteExplanation(w io.Writer, run *result.Run, x *inspect.Explanation, s St
 		for _, d := range x.Points[i].Symptoms {
 			few = few || caveatOf(run.Points[x.Points[i].Index].Metrics.SummaryOf(d.Symptom.Metric), d.Symptom.Of) == fewSamples
 		}
-		writePoint(p, s, &run.Points[x.Points[i].Index], &x.Points[i], len(x.Points) > 1)
+		writePoint(p, &run.Points[x.Points[i].Index], &x.Points[i], len(x.Points) > 1)
 	}
 	if few {
 		p.line("")
-		p.write(s, dim, "", "~ few independent samples")
+		p.writePainted(dim, "~ few independent samples")
 	}
 	return p.err
 }
 
-func writePoint(p *printer, s Style, of *result.Point, x *inspect.Point, several bool) {
+func writePoint(p *printer, of *result.Point, x *inspect.Point, several bool) {
 	p.line("")
 	head := x.Load
 	switch x.Met {
@@ -356,25 +356,25 @@ func writePoint(p *printer, s Style, of *result.Point, x *inspect.Point, several
 	case result.No:
 		head += ": the SLO is not met"
 	}
-	p.write(s, bold, "", head)
+	p.writePainted(bold, head)
 	if x.NoFinding != "" {
-		p.write(s, "", "  ", x.NoFinding)
+		p.write("", "  ", x.NoFinding)
 	}
 	for i := range x.Symptoms {
 		d := &x.Symptoms[i]
 		f := &d.Primary
 		claim := nonEmpty(partsText(d), f.Claim+confidenceText(f))
-		p.writeHanging(s, bold, "  ", "    ", append([]string{symptomText(d, of) + ": "}, claim...)...)
+		p.writeHanging(bold, "  ", "    ", append([]string{symptomText(d, of) + ": "}, claim...)...)
 		if several && f.Cause != explain.Unknown {
 			if f.Try != nil {
-				writeRow(p, s, "try", trialText(f.Try, d.Symptom))
+				writeRow(p, "try", trialText(f.Try, d.Symptom))
 			}
-			writeRow(p, s, "also", say.PlainLine(heldDown(d)))
+			writeRow(p, "also", heldDown(d))
 			continue
 		}
-		writeFinding(p, s, x, f, d.Symptom)
+		writeFinding(p, x, f, d.Symptom)
 		if d.AtTwice > 0 {
-			writeRow(p, s, "load", twiceText(d))
+			writeRow(p, "load", twiceText(d))
 		}
 		for k := range d.Also {
 			a := &d.Also[k]
@@ -382,7 +382,7 @@ func writePoint(p *printer, s Style, of *result.Point, x *inspect.Point, several
 			if a.Alike {
 				name = "as much"
 			}
-			writeRow(p, s, name, say.PlainLine(a.Claim), otherTrial(a, f, d.Symptom))
+			writeRow(p, name, a.Claim, otherTrial(a, f, d.Symptom))
 		}
 	}
 }
@@ -421,14 +421,14 @@ func otherTrial(f, first *explain.Finding, of explain.Symptom) string {
 }
 
 // writeRow writes what there is under a name.
-func writeRow(p *printer, s Style, name string, items ...string) {
+func writeRow(p *printer, name string, items ...string) {
 	if items = nonEmpty(items...); len(items) > 0 {
-		p.writeHanging(s, "", "    ", "      ", append([]string{name + ": " + items[0]}, items[1:]...)...)
+		p.writeHanging("", "    ", "      ", append([]string{name + ": " + items[0]}, items[1:]...)...)
 	}
 }
 
 // writeFinding writes one with all that speaks for it.
-func writeFinding(p *printer, s Style, x *inspect.Point, f *explain.Finding, of explain.Symptom) {
+func writeFinding(p *printer, x *inspect.Point, f *explain.Finding, of explain.Symptom) {
 	var evidence, excluded []string
 	for i := range f.Evidence {
 		evidence = append(evidence, evidenceText(&f.Evidence[i]))
@@ -437,12 +437,12 @@ func writeFinding(p *printer, s Style, x *inspect.Point, f *explain.Finding, of 
 		excluded = append(excluded, ruledOutText(x, &f.Excluded[i]))
 	}
 	left, untested := openTexts(x, f.Untested)
-	writeRow(p, s, "because", evidence...)
-	writeRow(p, s, "ruled out", excluded...)
-	writeRow(p, s, "not ruled out", left...)
-	writeRow(p, s, "not tested", untested...)
-	writeRow(p, s, "confirm", f.Confirm)
+	writeRow(p, "because", evidence...)
+	writeRow(p, "ruled out", excluded...)
+	writeRow(p, "not ruled out", left...)
+	writeRow(p, "not tested", untested...)
+	writeRow(p, "confirm", f.Confirm)
 	if f.Try != nil {
-		writeRow(p, s, "try", trialText(f.Try, of))
+		writeRow(p, "try", trialText(f.Try, of))
 	}
 }

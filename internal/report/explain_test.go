@@ -35,7 +35,7 @@ func TestHeadOfALoadThatMet(t *testing.T) {
 	head := func(symptoms ...explain.Diagnosis) string {
 		var b strings.Builder
 		p := &printer{w: &b}
-		writePoint(p, Style{}, new(result.Point), &inspect.Point{Load: "2 req/s", Met: result.Yes, Symptoms: symptoms}, false)
+		writePoint(p, new(result.Point), &inspect.Point{Load: "2 req/s", Met: result.Yes, Symptoms: symptoms}, false)
 		return b.String()
 	}
 	if got, want := head(), "\n2 req/s: the SLO is met, nothing has to be done\n"; got != want {

@@ -12,7 +12,7 @@ import (
 
 // WriteForecast says what a plan takes, and what its launches are expected to tell.
 func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	about := func(x float64) string { return say.Count(int64(math.Round(x))) }
 	kind := ""
 	if strings.HasPrefix(f.Plan.Target, "sim:") {
@@ -26,12 +26,12 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 	if f.USD > 0 {
 		head += ", " + usdText(f.USD)
 	}
-	p.write(s, bold, "", head, fmt.Sprintf("%s of %s", say.Plural(f.Launches, "launch"), say.Plural(f.Configurations, "configuration")), fmt.Sprintf("about %s requests, %s tokens in and %s out", about(f.Requests), about(f.Tokens[0]), about(f.Tokens[1])))
+	p.writePainted(bold, head, fmt.Sprintf("%s of %s", say.Plural(f.Launches, "launch"), say.Plural(f.Configurations, "configuration")), fmt.Sprintf("about %s requests, %s tokens in and %s out", about(f.Requests), about(f.Tokens[0]), about(f.Tokens[1])))
 	c := &f.Plan.Contract
-	p.write(s, "", "", "contract: "+c.Limits.String()+" at "+say.Exact(c.Capacity)+"/s, by row "+c.Row)
+	p.writeText("contract: " + c.Limits.String() + " at " + say.Exact(c.Capacity) + "/s, by row " + c.Row)
 	if f.Power != nil {
 		for _, line := range powerLines(f) {
-			p.write(s, "", "", line)
+			p.writeText(line)
 		}
 	}
 	p.line("")
@@ -43,23 +43,23 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 	}
 	t.Rows = append(t.Rows, []string{"all rows", "", about(requests), about(in), about(out), say.Seconds(seconds), ""})
 	t = t.withoutColumns(func(column int) bool { return column == 6 })
-	t.writeTerminal(p, s)
+	p.writeTable(t)
 	for _, r := range f.Rows {
 		if r.Row.Question != "" {
-			p.writeHanging(s, "", "", "  ", r.Row.Name+": "+say.PlainLine(r.Row.Question))
+			p.writeWrapped(r.Row.Name + ": " + r.Row.Question)
 		}
 	}
 	for _, r := range f.Rows {
 		for _, h := range r.Row.Hypotheses {
-			p.writeHanging(s, "", "", "  ", "hypothesis: "+say.PlainLine(h.Text))
+			p.writeWrapped("hypothesis: " + h.Text)
 		}
 		expected, note := f.Plan.ExpectedHypotheses(r.Row)
 		for _, h := range expected {
-			p.writeHanging(s, "", "", "  ", "hypothesis: "+h.Text+" ("+note+")")
+			p.writeWrapped("hypothesis: " + h.Text + " (" + note + ")")
 		}
 	}
 	p.line("")
-	p.write(s, "", "", "each launch is a start of the engine of its own, with one of:")
+	p.writeText("each launch is a start of the engine of its own, with one of:")
 	for _, c := range f.Plan.Configurations() {
 		line := c.Name
 		if f.Plan.Server != nil {
@@ -80,29 +80,29 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 		if f.Plan.ByHand() {
 			by += "; they are made by hand: run says when, and with which flags"
 		}
-		p.write(s, "", "", fmt.Sprintf("a start and a stop of the server: %s, %s", say.Seconds(f.Start), by))
+		p.writeText(fmt.Sprintf("a start and a stop of the server: %s, %s", say.Seconds(f.Start), by))
 	}
 	for _, n := range f.Notes {
-		p.write(s, yellow, "", "note: "+say.PlainLine(n))
+		p.writePainted(yellow, "note: "+n)
 	}
 	p.line("")
 	if f.Done > 0 {
-		p.write(s, "", "", fmt.Sprintf("%s of %s runs are measured already", say.Count(f.Done), say.Count(f.Parts)))
+		p.writeText(fmt.Sprintf("%s of %s runs are measured already", say.Count(f.Done), say.Count(f.Parts)))
 	}
 	for _, v := range f.Void {
-		p.write(s, yellow, "", "void, planned otherwise: "+say.PlainLine(v))
+		p.writePainted(yellow, "void, planned otherwise: "+v)
 	}
 	for _, o := range f.Over {
-		p.write(s, yellow, "", "over the budget: "+o)
+		p.writePainted(yellow, "over the budget: "+o)
 	}
 	if f.Plan.Stop.Early {
-		p.write(s, "", "", "less, where configurations are given up or the answer is clear after two launches")
+		p.writeText("less, where configurations are given up or the answer is clear after two launches")
 	}
 	switch {
 	case f.Power != nil:
-		p.writePower(f, s)
+		p.writePower(f)
 	case f.Plan.Server != nil && f.Untold == "":
-		p.write(s, yellow, "", "note: what the launches would tell is not known without a twin: name the server's GPU with --deployment h100, or in the plan, target: {url: …, twin: sim:llama-3.1-8b@h100}")
+		p.writePainted(yellow, "note: what the launches would tell is not known without a twin: name the server's GPU with --deployment h100, or in the plan, target: {url: …, twin: sim:llama-3.1-8b@h100}")
 	}
 	return p.err
 }
@@ -124,12 +124,12 @@ func ToGo(f *experiment.Forecast) string {
 
 // WriteStatus says how far an experiment came, and what is known by now.
 func WriteStatus(w io.Writer, x experiment.Status, f *experiment.Forecast, m DecisionModel, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	p.line("")
-	p.write(s, answerColor(m.Word), "", m.Claim)
-	p.write(s, "", "", fmt.Sprintf("%s complete, %s at most to go", say.Plural(x.Launches, "launch"), say.Count(x.Left)), stoppedText(m.Of))
+	p.writePainted(answerColor(m.Word), m.Claim)
+	p.writeText(fmt.Sprintf("%s complete, %s at most to go", say.Plural(x.Launches, "launch"), say.Count(x.Left)), stoppedText(m.Of))
 	if x.Left > 0 {
-		p.write(s, "", "", ToGo(f))
+		p.writeText(ToGo(f))
 	}
 	p.line("")
 	t := Table{Head: []string{"", "runs", "of", "carries", "contract"}}
@@ -141,19 +141,19 @@ func WriteStatus(w io.Writer, x experiment.Status, f *experiment.Forecast, m Dec
 		}
 		t.Rows = append(t.Rows, []string{c.Name, say.Count(c.Parts), say.Count(c.Of), say.Optional(st.Carries), state})
 	}
-	t.writeTerminal(p, s)
+	p.writeTable(t)
 	for i := range x.NotStarted {
 		for _, l := range notStarted(&x.NotStarted[i]) {
-			p.writeHanging(s, yellow, "", "  ", l)
+			p.writeHanging(yellow, "", "  ", l)
 		}
 	}
 	if w := x.Waits; w != nil {
-		p.write(s, yellow, "", fmt.Sprintf("it waits: %s (%s, launch %d)", say.PlainLine(w.Sentence()), w.Configuration, w.Launch))
+		p.writePainted(yellow, fmt.Sprintf("it waits: %s (%s, launch %d)", w.Sentence(), w.Configuration, w.Launch))
 	}
 	for _, section := range m.Sections {
 		if section.ID == "next" {
 			for _, l := range section.Lines {
-				p.write(s, "", "", l)
+				p.writeText(l)
 			}
 		}
 	}

@@ -182,7 +182,7 @@ func (m *PointModel) metricLines(x *result.Metrics) (lines []line) {
 		addRow(rowName(&d), d.Under != "", d.Key, d.Summary)
 	}
 	if tpot, k := x.SummaryOf(metric.TPOT), x.SummaryOf(metric.TokensPerChunk).Value("p50"); tpot != nil && tpot.Label != "" && k != nil && *k > 1 {
-		m.Remarks = append(m.Remarks, "TPOT "+say.PlainLine(tpot.Label)+"; at the median an event carries "+say.Quantity(*k)+" tokens, so it reads too low")
+		m.Remarks = append(m.Remarks, "TPOT "+tpot.Label+"; at the median an event carries "+say.Quantity(*k)+" tokens, so it reads too low")
 	}
 	for _, why := range whys {
 		m.Remarks = append(m.Remarks, "no "+strings.Join(without[why], ", ")+": "+why)
@@ -194,7 +194,7 @@ func (m *PointModel) metricLines(x *result.Metrics) (lines []line) {
 func rowName(d *result.Distribution) string {
 	name := cmp.Or(d.Under, d.Metric.Label)
 	if d.Name == metric.ITL && d.Summary != nil && d.Summary.Label != "" {
-		name += " " + say.PlainLine(d.Summary.Label)
+		name += " " + d.Summary.Label
 	}
 	if d.Unit != metric.Milliseconds {
 		name += ", " + string(d.Unit)

@@ -35,12 +35,12 @@ func BuildLaunches(s compare.Side, dir string) LaunchesModel {
 	valid := 0
 	var others []string
 	for _, r := range s.Runs {
-		m.Title = say.PlainLine(r.Run.Target.Spec) + " · " + say.Plural(len(s.Runs), "launch")
+		m.Title = r.Run.Target.Spec + " · " + say.Plural(len(s.Runs), "launch")
 		if r.Run.Verdict == result.Valid {
 			valid++
 			continue
 		}
-		text := "launch " + say.PlainLine(r.Run.Launch) + " " + string(r.Run.Verdict)
+		text := "launch " + r.Run.Launch + " " + string(r.Run.Verdict)
 		if why := decidingChecks(r.Run); len(why) > 0 {
 			text += ": " + strings.Join(why, ", ")
 		}
@@ -108,10 +108,10 @@ func spreadModel(d compare.Spread) SpreadModel {
 			spreads = append(spreads, text)
 		}
 	}
-	m.Answer = []string{say.PlainLine(d.What), of}
+	m.Answer = []string{d.What, of}
 	switch {
 	case d.Why != "":
-		m.Answer = append(m.Answer, "no value: "+say.PlainLine(d.Why))
+		m.Answer = append(m.Answer, "no value: "+d.Why)
 	case len(spreads) > 0:
 		m.Answer = append(m.Answer, strings.Join(spreads, ", "))
 	}
@@ -121,33 +121,33 @@ func spreadModel(d compare.Spread) SpreadModel {
 		m.Table = Table{}
 	}
 	for _, l := range d.Left {
-		m.Notes = append(m.Notes, say.PlainLine(l.Metric+": "+l.Why))
+		m.Notes = append(m.Notes, l.Metric+": "+l.Why)
 	}
 	for _, n := range d.Notes {
-		m.Notes = append(m.Notes, say.PlainLine(n))
+		m.Notes = append(m.Notes, n)
 	}
 	return m
 }
 
 // WriteTerminal writes it for a terminal.
 func (m LaunchesModel) WriteTerminal(w io.Writer, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	p.line("")
-	p.write(s, bold, "", m.Title)
+	p.writePainted(bold, m.Title)
 	for _, l := range m.Loads {
 		p.line("")
-		p.write(s, bold, "", l.Answer...)
+		p.writePainted(bold, l.Answer...)
 		if len(l.Table.Rows) > 0 {
-			l.Table.writeTerminal(p, s)
-			p.write(s, dim, "", l.Legend...)
+			p.writeTable(l.Table)
+			p.writePainted(dim, l.Legend...)
 		}
 		for _, n := range l.Notes {
-			p.write(s, "", "", n)
+			p.writeText(n)
 		}
 	}
 	p.line("")
-	p.write(s, "", "", m.Verdicts...)
-	p.line("%s", s.dim("saved in "+m.Dir+", a directory for each launch: pitot compare "+say.ShellLine([]string{m.Dir})+" OTHER"))
+	p.writeText(m.Verdicts...)
+	p.linePainted(dim, "saved in "+m.Dir+", a directory for each launch: pitot compare "+say.ShellLine([]string{m.Dir})+" OTHER")
 	return p.err
 }
 
@@ -181,13 +181,13 @@ const mostDetectable = 6
 // metric alone fires, before the other side is measured. A gate with "by X" fires in half of the
 // comparisons at X, and more clauses make each harder to fire.
 func WriteDetectable(w io.Writer, side compare.Side, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	for _, load := range compare.LaunchSpreads(side) {
 		if load.Why != "" {
 			continue
 		}
 		if load.Launches < compare.Enough {
-			p.write(s, "", "", fmt.Sprintf("%s: %s; a verdict on systems takes %d a side (pitot run … --launch NAME), and how much they spread is not known before", say.PlainLine(load.What), say.Plural(load.Launches, "launch"), compare.Enough))
+			p.writeText(fmt.Sprintf("%s: %s; a verdict on systems takes %d a side (pitot run … --launch NAME), and how much they spread is not known before", load.What, say.Plural(load.Launches, "launch"), compare.Enough))
 			continue
 		}
 		values := slices.DeleteFunc(slices.Clone(load.Values), func(v compare.SpreadValue) bool { return v.Detectable == nil })
@@ -197,9 +197,9 @@ func WriteDetectable(w io.Writer, side compare.Side, s Style) error {
 			list = append(list, v.Metric+" "+say.ChangeSize(*v.Detectable, v.Unit == "share"))
 		}
 		if len(list) > 0 {
-			p.write(s, "", "", fmt.Sprintf("%s: with %d launches on the other side too, a gate on one metric alone, without by, fires at these changes with 80 %% power:", say.PlainLine(load.What), load.Launches))
-			p.write(s, "", "  ", list...)
-			p.write(s, "", "  ", "by X takes a change beyond X, and each further clause more: pitot compare says at which a clause fires")
+			p.writeText(fmt.Sprintf("%s: with %d launches on the other side too, a gate on one metric alone, without by, fires at these changes with 80 %% power:", load.What, load.Launches))
+			p.write("", "  ", list...)
+			p.write("", "  ", "by X takes a change beyond X, and each further clause more: pitot compare says at which a clause fires")
 		}
 	}
 	return p.err

@@ -84,7 +84,7 @@ type Table struct {
 func Build(run *result.Run, dir string) Model {
 	m := Model{Run: run, Dir: say.PlainLine(dir), Title: say.PlainLine(run.Target.Spec)}
 	if run.Target.Model != "" { // servers of one model need not name it
-		m.Title = say.PlainLine(run.Target.Model + " at " + run.Target.Spec)
+		m.Title = run.Target.Model + " at " + run.Target.Spec
 	}
 	m.Facts = runFacts(run)
 	if run.Interrupted {
@@ -122,7 +122,7 @@ func resumeCommand(run *result.Run, dir string) string {
 	if run.Curve != nil {
 		verb = "sweep"
 	}
-	return "; to go on: " + say.PlainLine(say.ShellLine([]string{"pitot", verb, "--resume", "--out", dir}))
+	return "; to go on: " + say.ShellLine([]string{"pitot", verb, "--resume", "--out", dir})
 }
 
 // runFacts returns what the run requested, and from which target.
@@ -193,9 +193,9 @@ func runFacts(run *result.Run) [][]string {
 	}
 	switch {
 	case w.Mix != nil:
-		asked = []string{say.PlainLine(w.Mix.Name)}
+		asked = []string{w.Mix.Name}
 		for _, c := range w.Mix.Classes {
-			asked = append(asked, say.Percent(c.Share)+" "+say.PlainLine(c.Name))
+			asked = append(asked, say.Percent(c.Share)+" "+c.Name)
 		}
 	case w.File != nil:
 		asked = []string{say.Plural(w.File.Requests, "request") + " of " + w.File.Name}
@@ -269,7 +269,7 @@ func runFacts(run *result.Run) [][]string {
 		out = append(out, nonEmpty(text))
 	}
 	for _, a := range run.Target.Adaptations {
-		out = append(out, nonEmpty(say.PlainLine(reasons.AdaptationText(a))))
+		out = append(out, nonEmpty(reasons.AdaptationText(a)))
 	}
 	if set := changedSettings(run); len(set) > 0 {
 		out = append(out, nonEmpty("settings: "+strings.Join(set, ", ")))
@@ -363,7 +363,7 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 		for i := range p.Checks {
 			if c := &p.Checks[i]; c.Status == status {
 				m.NotPassed = append(m.NotPassed, BuildCheck(c))
-				m.Because = append(m.Because, say.PlainLine(c.Name))
+				m.Because = append(m.Because, c.Name)
 			}
 		}
 	}

@@ -16,7 +16,7 @@ func buildObjective(p *result.Point) *Objective {
 	if s == nil {
 		return nil
 	}
-	o := &Objective{Met: s.Met, Facts: []string{"SLO " + say.PlainLine(s.Spec) + ": " + metText(s.Met, "NOT met")}}
+	o := &Objective{Met: s.Met, Facts: []string{"SLO " + s.Spec + ": " + metText(s.Met, "NOT met")}}
 	several, share := len(s.Limits) > 1, jointShares(s.Spec)
 	common, once := commonReasons(s), []string(nil)
 	for _, l := range s.Limits {
@@ -27,7 +27,7 @@ func buildObjective(p *result.Point) *Objective {
 			}
 		}
 		if several {
-			o.Limits = append(o.Limits, append([]string{say.PlainLine(l.Spec) + ": " + metText(l.Met, "not met")}, limitFacts(l, share(l.Class))...))
+			o.Limits = append(o.Limits, append([]string{l.Spec + ": " + metText(l.Met, "not met")}, limitFacts(l, share(l.Class))...))
 		} else {
 			o.Facts = append(o.Facts, limitFacts(l, share(l.Class))...)
 		}
@@ -90,7 +90,7 @@ func limitsTable(p *result.Point) Table {
 	s := p.SLO
 	t, share := Table{Head: []string{"Limit", "Met", "Measured"}}, jointShares(s.Spec)
 	for _, l := range s.Limits {
-		t.Rows = append(t.Rows, []string{say.PlainLine(l.Spec), metText(l.Met, "not met"), strings.Join(limitFacts(l, share(l.Class)), " · ")})
+		t.Rows = append(t.Rows, []string{l.Spec, metText(l.Met, "not met"), strings.Join(limitFacts(l, share(l.Class)), " · ")})
 	}
 	for _, c := range classesJointly(p) {
 		t.Rows = append(t.Rows, c[:])
@@ -119,7 +119,7 @@ func classesJointly(p *result.Point) (list [][3]string) {
 		if c.SLO.Attained != nil {
 			within = say.Percent(*c.SLO.Attained) + " of its " + say.Plural(c.Requests.Due, "request") + " within each of its limits"
 		}
-		list = append(list, [3]string{say.PlainLine(name) + " jointly", metText(c.SLO.Met, "not met"), within})
+		list = append(list, [3]string{name + " jointly", metText(c.SLO.Met, "not met"), within})
 	}
 	return list
 }
@@ -136,7 +136,7 @@ func heldAgainst(limits []result.Limit) string {
 		case l.Attained != nil:
 			in++
 		default:
-			but = append(but, say.PlainLine(l.Spec))
+			but = append(but, l.Spec)
 		}
 	}
 	switch {

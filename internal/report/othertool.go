@@ -17,33 +17,50 @@ import (
 // How another tool's result looks. There is no verdict: nothing in such a file
 // says whether its instrument kept up.
 
+// face is a format in which a table and the texts around it are written.
+type face interface {
+	writeParts(parts ...string) // on one line, as far as they fit
+	writeTable(t Table)
+	writeGap()
+	failure() error
+}
+
+func (p *printer) writeParts(parts ...string) { p.writeText(parts...) }
+func (p *printer) writeGap()                  { p.line("") }
+func (p *printer) failure() error             { return p.err }
+
+func (p *markdown) writeParts(parts ...string) { p.writeItem(escapeTexts(parts)...) }
+func (p *markdown) writeGap()                  { p.line("") }
+func (p *markdown) failure() error             { return p.err }
+
 // WriteToolResult writes what a file of another tool says, for a terminal or as
 // Markdown.
 func WriteToolResult(w io.Writer, r *tools.Result, asMarkdown bool) error {
-	p, md := &printer{w: w}, &markdown{w: w}
-	title := say.PlainLine(r.Tool + " " + r.Version)
+	title := r.Tool + " " + r.Version
 	if r.Model != "" {
-		title = say.PlainLine(r.Model) + ", by " + title
+		title = r.Model + ", by " + title
 	}
-	facts := nonEmpty("measured by another instrument, whose definitions these are: Pitot vouches for none of it")
+	facts := []string{"measured by another instrument, whose definitions these are: Pitot vouches for none of it"}
 	if by := r.MeasuredBy(); by != "" {
-		facts = nonEmpty("measured by "+by, "written in that tool's format and by its definitions")
+		facts = []string{"measured by " + by, "written in that tool's format and by its definitions"}
 	}
+	var to face
 	if asMarkdown {
+		md := &markdown{w: w}
 		md.line("### " + escapeMarkdown(title))
 		md.line("")
 		md.writeItem(strongText(facts[0]), escapeMarkdown(r.File), escapeMarkdown(r.Started))
-		for _, n := range r.Notes {
-			md.writeItem(escapeMarkdown(n))
-		}
+		to = md
 	} else {
+		p := newPrinter(w, Style{})
 		p.line("")
-		p.line("%s", title)
-		p.write(Style{}, "", "", facts...)
-		p.write(Style{}, "", "", nonEmpty(r.File, r.Started)...)
-		for _, n := range r.Notes {
-			p.write(Style{}, "", "", say.PlainLine(n))
-		}
+		p.line("%s", say.PlainLine(title))
+		p.writeText(facts...)
+		p.writeText(nonEmpty(r.File, r.Started)...)
+		to = p
+	}
+	for _, n := range r.Notes {
+		to.writeParts(n)
 	}
 	for i := range r.Points {
 		point := &r.Points[i]
@@ -51,35 +68,23 @@ func WriteToolResult(w io.Writer, r *tools.Result, asMarkdown bool) error {
 		if n := len(r.Points); n > 1 {
 			load = append(nonEmpty(fmt.Sprintf("result %d of %d", i+1, n), string(point.Verdict)), load...)
 		}
-		p.line("")
-		if asMarkdown {
-			md.writeItem(escapeTexts(load)...)
-			md.writeItem(escapeTexts(foreignHeadline(point))...)
-			md.line("")
-		} else {
-			p.write(Style{}, "", "", load...)
-			p.write(Style{}, "", "", foreignHeadline(point)...)
-			p.line("")
-		}
+		to.writeGap()
+		to.writeParts(load...)
+		to.writeParts(foreignHeadline(point)...)
+		to.writeGap()
 		table, meanings := foreignTable(point)
 		if len(table.Rows) == 0 {
 			continue
 		}
+		to.writeTable(table)
 		if asMarkdown {
-			md.writeTable(table)
-			md.line("")
-		} else {
-			table.writeTerminal(p, Style{})
+			to.writeGap()
 		}
 		for _, m := range meanings {
-			if asMarkdown {
-				md.writeItem(escapeMarkdown(m))
-			} else {
-				p.write(Style{}, "", "", m)
-			}
+			to.writeParts(m)
 		}
 	}
-	return cmp.Or(p.err, md.err)
+	return to.failure()
 }
 
 func foreignLoad(p *tools.Point) (out []string) {
@@ -195,7 +200,7 @@ func (b *SideBySide) AddRun(run *result.Run, dir string) {
 		}
 		ttft, e2e, tpot := p.Metrics.SummaryOf(metric.ServiceTTFT), p.Metrics.SummaryOf(metric.ServiceE2E), p.Metrics.SummaryOf(metric.TPOTn1)
 		b.rows = append(b.rows, []string{
-			say.PlainLine(filepath.Base(dir)), loadOfTool(&load), say.Optional(p.Throughput.RequestsPerS), say.Optional(p.Throughput.OutputTokensPerS),
+			filepath.Base(dir), loadOfTool(&load), say.Optional(p.Throughput.RequestsPerS), say.Optional(p.Throughput.OutputTokensPerS),
 			ofSummary(ttft, "mean"), ofSummary(ttft, "p50"), ofSummary(ttft, "p99"), ofSummary(tpot, "mean"), ofSummary(e2e, "mean"), byPitot(p.Verdict),
 		})
 	}
@@ -217,8 +222,8 @@ func (b *SideBySide) AddToolResult(r *tools.Result) {
 			tpot = say.Unknown
 		}
 		b.rows = append(b.rows, []string{
-			say.PlainLine(filepath.Base(r.File)), loadOfTool(p), say.Optional(p.RequestsPerS), say.Optional(p.OutputTokensPerS),
-			mean(p.TTFT), say.Optional(p.TTFT.P("p50")), say.Optional(p.TTFT.P("p99")), tpot, mean(p.E2E), say.PlainLine(cmp.Or(r.By, r.Tool) + " " + string(p.Verdict)),
+			filepath.Base(r.File), loadOfTool(p), say.Optional(p.RequestsPerS), say.Optional(p.OutputTokensPerS),
+			mean(p.TTFT), say.Optional(p.TTFT.P("p50")), say.Optional(p.TTFT.P("p99")), tpot, mean(p.E2E), cmp.Or(r.By, r.Tool) + " " + string(p.Verdict),
 		})
 	}
 }
@@ -230,7 +235,7 @@ func (b *SideBySide) Write(w io.Writer, asMarkdown bool) error {
 		return nil
 	}
 	t := Table{Head: []string{"", "asked", "req/s", "tok/s", "TTFT mean", "p50", "p99", "TPOT mean", "E2E mean", "by"}, Rows: b.rows}
-	p, md := &printer{w: w}, &markdown{w: w}
+	p, md := newPrinter(w, Style{}), &markdown{w: w}
 	const about = "side by side, ms from when a request was sent; what another instrument measured is not judged against it"
 	p.line("")
 	if asMarkdown {
@@ -239,9 +244,9 @@ func (b *SideBySide) Write(w io.Writer, asMarkdown bool) error {
 		md.writeTable(t)
 		return md.err
 	}
-	p.write(Style{}, "", "", about)
+	p.writeText(about)
 	p.line("")
-	t.writeTerminal(p, Style{})
+	p.writeTable(t)
 	return p.err
 }
 

@@ -26,7 +26,7 @@ func (m *PointModel) overTime(p *result.Point) {
 	if o == nil {
 		return
 	}
-	name := strings.ToUpper(say.PlainLine(o.Metric))
+	name := strings.ToUpper(o.Metric)
 	number := func(x *float64) string {
 		if x == nil {
 			return "–"
@@ -97,7 +97,7 @@ func (m *PointModel) addSlowPeriods(o *result.OverTime) {
 	var parts []string
 	for _, d := range o.SlowerBlocks() {
 		parts = append(parts, fmt.Sprintf("%s p50 %s ms at %s, %s× the %s ms at %s",
-			strings.ToUpper(say.PlainLine(d.Metric)), say.Quantity(d.Most), blockTime(o, d.Slowest), say.Decimal(d.Most/d.Least, 1), say.Quantity(d.Least), blockTime(o, d.Quickest)))
+			strings.ToUpper(d.Metric), say.Quantity(d.Most), blockTime(o, d.Slowest), say.Decimal(d.Most/d.Least, 1), say.Quantity(d.Least), blockTime(o, d.Quickest)))
 	}
 	if len(parts) > 0 {
 		m.Remarks = append(m.Remarks, "the server was slower at some times than at others: "+strings.Join(parts, "; ")+" (of servers that are always alike "+falseLevels+" runs show as much)")

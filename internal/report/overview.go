@@ -95,23 +95,23 @@ func (o *Overview) addCapacity(c *result.Capacity, run *result.Run) {
 	short := asked != nil && c.Verified == nil && c.Bounds != nil && c.Bracket != nil && c.Bracket[1] != nil && *c.Bracket[1] <= *asked
 	switch {
 	case asked == nil:
-		o.Answer = append(bestOf(c), say.PlainLine(c.SLO))
+		o.Answer = append(bestOf(c), c.SLO)
 	case c.Verified != nil && c.Verified.Passed:
-		o.Answer = []string{say.PlainLine(c.SLO) + " is met at " + load(*asked)}
+		o.Answer = []string{c.SLO + " is met at " + load(*asked)}
 	case long:
-		o.Answer = []string{say.PlainLine(c.SLO) + " is NOT met at " + load(*asked)}
+		o.Answer = []string{c.SLO + " is NOT met at " + load(*asked)}
 	case short:
-		o.Answer = []string{say.PlainLine(c.SLO) + " is NOT met at " + load(*asked) + " (" + say.Percent(c.Bounds.Level) + ")"}
+		o.Answer = []string{c.SLO + " is NOT met at " + load(*asked) + " (" + say.Percent(c.Bounds.Level) + ")"}
 	default:
-		o.Answer = []string{"undecided whether " + say.PlainLine(c.SLO) + " is met at " + load(*asked)}
+		o.Answer = []string{"undecided whether " + c.SLO + " is met at " + load(*asked)}
 	}
 	if f := c.Floor; f != nil {
 		addFact(fmt.Sprintf("%s of %s at up to %s violate %s: at least %s (%s), and %s may", say.Count(f.Violations), say.Plural(f.Requests, "request"), load(f.Load),
-			say.PlainLine(f.Spec), say.Percent(f.Lower), say.Percent(boundConfidence(c)), say.Percent(f.Allowed)), floorCause(f))
+			f.Spec, say.Percent(f.Lower), say.Percent(boundConfidence(c)), say.Percent(f.Allowed)), floorCause(f))
 	}
 	if u := c.Unmet; u != nil {
 		addFact(fmt.Sprintf("%s of %s at up to %s, the lightest, violate %s, and %s may: %s sure that no load meets it", say.Count(u.Violations), say.Plural(u.Requests, "request"),
-			load(u.Load), say.PlainLine(u.Spec), say.Percent(u.Allowed), say.Percent(u.Confidence)))
+			load(u.Load), u.Spec, say.Percent(u.Allowed), say.Percent(u.Confidence)))
 	}
 	if x := c.NotEmptiedS; x != nil {
 		addFact(fmt.Sprintf("%s after an overload the server still worked on its requests: what was measured next may have waited for them", say.Seconds(*x)))
@@ -148,15 +148,15 @@ func (o *Overview) addCapacity(c *result.Capacity, run *result.Run) {
 		addFact(ReasonText(c.Why), reasons.SufficientBudgets(c.Enough, run.Target.Kind == "sim"))
 	}
 	if c.Estimate != nil || c.Bounds != nil {
-		addFact(say.PlainLine(c.Covers))
+		addFact(c.Covers)
 	}
 	if severalLimits(c) {
-		parts := []string{say.PlainLine(c.Binding) + " is reached first"}
+		parts := []string{c.Binding + " is reached first"}
 		for _, l := range c.Limits {
 			if l.Spec == c.Binding {
 				continue
 			}
-			s := say.PlainLine(l.Spec)
+			s := l.Spec
 			if l.Estimate != nil && l.Why.IsNone() {
 				s += " at " + load(*l.Estimate)
 			} else if !l.Why.IsNone() {
@@ -179,7 +179,7 @@ func (o *Overview) addCapacity(c *result.Capacity, run *result.Run) {
 		if x.Restart {
 			of = "on another start of it"
 		}
-		addFact("goes on with "+say.PlainLine(x.Run)+", "+of, say.Plural(x.Requests, "request")+" measured there", say.Seconds(x.Seconds))
+		addFact("goes on with "+x.Run+", "+of, say.Plural(x.Requests, "request")+" measured there", say.Seconds(x.Seconds))
 	}
 }
 
@@ -399,7 +399,7 @@ func (o *Overview) addCurve(c *result.Curve, run *result.Run) {
 		if k.Resampled == nil {
 			why = "no range: the loads are too few"
 		}
-		addFact("knee by "+say.PlainLine(k.Method), why)
+		addFact("knee by "+k.Method, why)
 	}
 	if c.UnstableFrom != nil {
 		addFact("unstable from " + load(*c.UnstableFrom) + " on: the queue grows for as long as the load lasts")
@@ -408,7 +408,7 @@ func (o *Overview) addCurve(c *result.Curve, run *result.Run) {
 		addFact(fmt.Sprintf("knee, saturation and where queues grow are without %s that %s INVALID: with %s they would differ", say.Plural(n, o.Unit), wasOrWere(n), itOrThem(n)))
 	}
 	if at := mostGoodput(run); at >= 0 {
-		addFact(fmt.Sprintf("most goodput %s req/s, at %s", say.Quantity(run.Points[at].Goodput.RequestsPerS), load(run.Points[at].Load.Value())), say.PlainLine(run.Points[at].SLO.Spec))
+		addFact(fmt.Sprintf("most goodput %s req/s, at %s", say.Quantity(run.Points[at].Goodput.RequestsPerS), load(run.Points[at].Load.Value())), run.Points[at].SLO.Spec)
 	}
 	if at, usd := cheapestPoint(run); at >= 0 {
 		p := &run.Points[at]
@@ -449,7 +449,7 @@ func capacityFromCurve(c *result.Curve) (parts []string) {
 	if x.Estimate != nil {
 		parts = append(parts, load(*x.Estimate)+" by interpolation")
 		if x.Binding != "" && x.Binding != x.SLO {
-			parts = append(parts, say.PlainLine(x.Binding)+" is reached first")
+			parts = append(parts, x.Binding+" is reached first")
 		}
 	} else if !x.Why.IsNone() {
 		parts = append(parts, "no capacity by interpolation: "+ReasonText(x.Why))
@@ -658,7 +658,7 @@ func (o *Overview) addSpreadTable(c *result.Curve, run *result.Run) {
 		}
 		o.Spread.Rows = append(o.Spread.Rows, row)
 	}
-	o.Legend = append(o.Legend, "repeats: least and most, "+say.PlainLine(c.Repeats[0].Covers))
+	o.Legend = append(o.Legend, "repeats: least and most, "+c.Repeats[0].Covers)
 }
 
 // answeredText returns the number of answers that ended in the window. For a point that was ended
@@ -778,27 +778,22 @@ func (f *FailedCheck) describeFailure() string {
 	return fmt.Sprintf("%s at %s, first: %s (limit %s)", f.Name, say.Plural(f.Points, f.Unit), f.Value, f.Limit)
 }
 
-func (o *Overview) writeTerminal(p *printer, s Style) {
+func (o *Overview) writeTerminal(p *printer) {
 	p.line("")
-	p.write(s, verdictColor(o.Verdict), "", string(o.Verdict))
+	p.writePainted(verdictColor(o.Verdict), string(o.Verdict))
 	p.line("")
 	loads := o.Loads.fitWidth(p.textWidth())
-	loads.writeTerminal(p, s)
+	p.writeTable(loads)
 	if o.Spread != nil {
 		p.line("")
-		o.Spread.writeTerminal(p, s)
+		p.writeTable(*o.Spread)
 	}
-	p.write(s, dim, "", o.LoadsLegend(loads)...)
+	p.writePainted(dim, o.LoadsLegend(loads)...)
 	p.line("")
-	for _, f := range o.Failed {
-		mark, code := "flag", yellow
-		if f.Status == result.Fail {
-			mark, code = "FAIL", red
-		}
-		p.writeHanging(Style{}, "", s.paint(code, mark)+"  ", "      ", f.describeFailure())
-		p.write(s, "", "      ", f.Advice)
+	for i := range o.Failed {
+		p.writeCheck(&o.Failed[i].CheckModel, o.Failed[i].describeFailure())
 	}
-	p.write(s, "", "", o.passedText())
+	p.writeText(o.passedText())
 }
 
 func (o *Overview) writeMarkdown(p *markdown) {

@@ -12,25 +12,25 @@ import (
 const mostEffects = 3
 
 // writePower says what a plan's launches are expected to tell.
-func (p *printer) writePower(f *experiment.Forecast, s Style) {
+func (p *printer) writePower(f *experiment.Forecast) {
 	r := f.Power
 	p.line("")
-	p.write(s, bold, "", "What each row can tell")
+	p.writePainted(bold, "What each row can tell")
 	source := "assumed; launch_cv of the twin would say it"
 	if r.Stated {
 		source = "as the plan says"
 	}
-	p.write(s, "", "", fmt.Sprintf("on the twin sim:%s · %s of each configuration, which differ by %s (%s)",
-		say.PlainLine(r.Twin), say.Plural(r.Launches, "launch"), say.Percent(r.Spread), source))
+	p.writeText(fmt.Sprintf("on the twin sim:%s · %s of each configuration, which differ by %s (%s)",
+		r.Twin, say.Plural(r.Launches, "launch"), say.Percent(r.Spread), source))
 	if r.Budgeted < f.Plan.Launches {
 		line := fmt.Sprintf("the budget is enough for %d of %s", r.Budgeted, say.Plural(f.Plan.Launches, "launch"))
 		if r.Budgeted < 2 {
 			line += ", which would tell nothing; what follows is of all"
 		}
-		p.write(s, yellow, "", line)
+		p.writePainted(yellow, line)
 	}
 	for _, u := range r.Unknown {
-		p.write(s, yellow, "", "not simulated: "+say.PlainLine(u))
+		p.writePainted(yellow, "not simulated: "+u)
 	}
 	t := Table{Head: []string{"row", "metric", "baseline", "smallest change", "most expected", "of", ""}}
 	for i := range r.Lines {
@@ -50,22 +50,22 @@ func (p *printer) writePower(f *experiment.Forecast, s Style) {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	t.writeTerminal(p, s)
-	p.writeHanging(s, "", "", "  ", "smallest change: established in four of five such experiments, corrected for the number of effects")
+	p.writeTable(t)
+	p.writeWrapped("smallest change: established in four of five such experiments, corrected for the number of effects")
 
 	p.line("")
-	p.write(s, bold, "", "What each knob is expected to do")
+	p.writePainted(bold, "What each knob is expected to do")
 	for i := range r.Knobs {
-		p.writeHanging(s, "", "", "  ", say.PlainLine(expectedOfKnob(r, &r.Knobs[i])))
+		p.writeWrapped(expectedOfKnob(r, &r.Knobs[i]))
 	}
 	waste := idleParts(f)
 	if len(waste) == 0 {
 		return
 	}
 	p.line("")
-	p.write(s, bold, "", "What would tell nothing, if the twin is right")
+	p.writePainted(bold, "What would tell nothing, if the twin is right")
 	for _, l := range waste {
-		p.writeHanging(s, "", "", "  ", say.PlainLine(l))
+		p.writeWrapped(l)
 	}
 }
 

@@ -19,21 +19,21 @@ const gib = 1 << 30
 
 // WritePrediction writes what to expect of a deployment.
 func WritePrediction(w io.Writer, x *predict.Prediction, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	d, b := x.Deployment, x.Bounds
 	limits := d.Limits()
 	p.line("")
 	title := bold
 	if answer := mostTokens(x); answer != "" {
-		p.write(s, bold, "", answer)
+		p.writePainted(bold, answer)
 		p.line("")
 		title = ""
 	}
-	p.write(s, title, "", fmt.Sprintf("%s in %s on %s", d.Model.Name, d.DType, d.HardwareName()))
-	p.write(s, "", "", fmt.Sprintf("%s tokens in, %s out", formatLengths(x.Lengths[0], x.Input), formatLengths(x.Lengths[1], x.Output)),
+	p.writePainted(title, fmt.Sprintf("%s in %s on %s", d.Model.Name, d.DType, d.HardwareName()))
+	p.writeText(fmt.Sprintf("%s tokens in, %s out", formatLengths(x.Lengths[0], x.Input), formatLengths(x.Lengths[1], x.Output)),
 		limits[0], limits[1], limits[2])
 	for _, n := range x.Notes {
-		p.write(s, dim, "", n)
+		p.writePainted(dim, n)
 	}
 	each := ""
 	if d.GPUs() > 1 {
@@ -62,7 +62,7 @@ func WritePrediction(w io.Writer, x *predict.Prediction, s Style) error {
 		label = max(label, len(r[0])+2)
 	}
 	for _, r := range rows {
-		p.writeHanging(s, "", fmt.Sprintf("%-*s", label, r[0]), strings.Repeat(" ", label), r[1])
+		p.writeHanging("", fmt.Sprintf("%-*s", label, r[0]), strings.Repeat(" ", label), r[1])
 	}
 	p.line("")
 	p.line("users = requests that run at once, each user waiting for the answer")
@@ -86,9 +86,9 @@ func WritePrediction(w io.Writer, x *predict.Prediction, s Style) error {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	t.writeTerminal(p, s)
+	p.writeTable(t)
 	p.line("")
-	p.write(s, dim, "", "TPOT and TTFT in ms. "+errorToExpect(x))
+	p.writePainted(dim, "TPOT and TTFT in ms. "+errorToExpect(x))
 	return p.err
 }
 
@@ -174,13 +174,13 @@ func formatMilliseconds(seconds float64) string { return say.Quantity(seconds*1e
 
 // WriteKnown writes the models and accelerators that have a name.
 func WriteKnown(w io.Writer, k *predict.Known, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	p.line("")
 	t := Table{Head: []string{"model", "parameters", "active", "context", "weights", "on the Hugging Face hub"}}
 	for _, m := range k.Models {
 		t.Rows = append(t.Rows, []string{m.Name, parameterText(m.Parameters), parameterText(m.Active), say.Count(m.Context), m.DType, m.Repository})
 	}
-	t.writeTerminal(p, s)
+	p.writeTable(t)
 	p.line("")
 	t = Table{Head: []string{"accelerator", "GiB", "GB/s", "bf16 TFLOPS", "fp8", "$/h"}}
 	for _, a := range k.Accelerators {
@@ -194,9 +194,9 @@ func WriteKnown(w io.Writer, k *predict.Known, s Style) error {
 		}
 		t.Rows = append(t.Rows, []string{a.Name, say.Quantity(a.MemoryGiB), say.Count(int64(a.BandwidthGBs)), say.Quantity(a.TFLOPS["bf16"]), fp8, price})
 	}
-	t.writeTerminal(p, s)
+	p.writeTable(t)
 	p.line("")
-	p.write(s, dim, "", "Any other model: give a directory with its Hugging Face config.json, as in ./my-model@h100. Names on the hub do too. Several accelerators: 2xh100. Engine settings: pitot predict --help.")
+	p.writePainted(dim, "Any other model: give a directory with its Hugging Face config.json, as in ./my-model@h100. Names on the hub do too. Several accelerators: 2xh100. Engine settings: pitot predict --help.")
 	return p.err
 }
 
@@ -205,12 +205,12 @@ func parameterText(n int64) string { return say.Quantity(float64(n)/1e9) + " G" 
 
 // WriteReplay writes a recording next to what the twin made of it.
 func WriteReplay(w io.Writer, x *predict.Replayed, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	p.line("")
-	p.write(s, bold, "", fmt.Sprintf("%s on %s, %s requests recorded", x.Deployment.Model.Name, x.Deployment.HardwareName(), say.Count(x.Requests)))
-	p.write(s, "", "", x.Deployment.Describe())
+	p.writePainted(bold, fmt.Sprintf("%s on %s, %s requests recorded", x.Deployment.Model.Name, x.Deployment.HardwareName(), say.Count(x.Requests)))
+	p.writeText(x.Deployment.Describe())
 	for _, n := range x.Notes {
-		p.write(s, dim, "", n)
+		p.writePainted(dim, n)
 	}
 	p.line("")
 	t := Table{Head: []string{"ms", "", "mean", "p50", "p90", "p99"}}
@@ -231,23 +231,23 @@ func WriteReplay(w io.Writer, x *predict.Replayed, s Style) error {
 		row("", "error", m.of(x.ErrorPct), pct)
 		row("", "error unfitted", m.of(x.Unfitted.ErrorPct), pct)
 	}
-	t.writeTerminal(p, s)
+	p.writeTable(t)
 	p.line("")
-	p.write(s, "", "", fmt.Sprintf("step times × %.4f, fitted on the recorded mean TPOT; nothing else is fitted", x.Scalar))
+	p.writeText(fmt.Sprintf("step times × %.4f, fitted on the recorded mean TPOT; nothing else is fitted", x.Scalar))
 	if x.InSample {
-		p.write(s, "", "", "this recording was looked at while the twin was made. That it agrees is no forecast of others: what to expect of those pitot predict says.")
+		p.writeText("this recording was looked at while the twin was made. That it agrees is no forecast of others: what to expect of those pitot predict says.")
 	}
 	return p.err
 }
 
 // WriteRunAgainstTwin writes a measured run next to the twin's.
 func WriteRunAgainstTwin(w io.Writer, x *predict.RunAgainstTwin, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	p.line("")
-	p.write(s, bold, "", fmt.Sprintf("%s against the twin of %s", say.PlainLine(x.Run), x.Deployment.Spec))
-	p.write(s, "", "", x.Deployment.Describe())
+	p.writePainted(bold, fmt.Sprintf("%s against the twin of %s", x.Run, x.Deployment.Spec))
+	p.writeText(x.Deployment.Describe())
 	for _, n := range x.Notes {
-		p.write(s, dim, "", n)
+		p.writePainted(dim, n)
 	}
 	p.line("")
 	t := Table{Head: []string{"", "measured", "predicted", "ratio"}}
@@ -263,10 +263,10 @@ func WriteRunAgainstTwin(w io.Writer, x *predict.RunAgainstTwin, s Style) error 
 		}
 		t.Rows = append(t.Rows, []string{name, say.Optional(l.Measured), say.Optional(l.Predicted), say.Optional(l.Ratio)})
 	}
-	t.writeTerminal(p, s)
+	p.writeTable(t)
 	p.line("")
 	for _, m := range x.Means {
-		p.writeHanging(s, "", "- ", "  ", m)
+		p.writeHanging("", "- ", "  ", m)
 	}
 	return p.err
 }
@@ -274,21 +274,21 @@ func WriteRunAgainstTwin(w io.Writer, x *predict.RunAgainstTwin, s Style) error 
 // WriteFit writes what a calibration found and how far it is from the part of the runs
 // that it did not see.
 func WriteFit(w io.Writer, x *predict.Fit, file string, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	p.line("")
 	answer := fmt.Sprintf("%s fitted on %s", x.Deployment, say.Plural(len(x.Runs), "run"))
 	if !slices.ContainsFunc(x.Parameters, func(f predict.Fitted) bool { return f.Identified && f.Reason == "" }) {
 		answer += ": nothing is determined, measure for longer (pitot calibrate --budget 5m)"
 	}
-	p.write(s, bold, "", answer)
+	p.writePainted(bold, answer)
 	if e := x.Error; e != nil {
-		p.write(s, bold, "", fmt.Sprintf("of %s left out in turn, four of five means and medians were predicted within %.0f %% (TTFT), %.0f %% (TPOT) and %.0f %% (E2E)", say.Plural(e.Loads, "load"), e.TTFTPct, e.TPOTPct, e.E2EPct))
+		p.writePainted(bold, fmt.Sprintf("of %s left out in turn, four of five means and medians were predicted within %.0f %% (TTFT), %.0f %% (TPOT) and %.0f %% (E2E)", say.Plural(e.Loads, "load"), e.TTFTPct, e.TPOTPct, e.E2EPct))
 	}
 	if x.PacePct >= tellingPace {
-		p.write(s, "", "", fmt.Sprintf("runs of the same load differed in speed by %.0f %% (standard deviation): no prediction of a single run can be nearer", x.PacePct))
+		p.writeText(fmt.Sprintf("runs of the same load differed in speed by %.0f %% (standard deviation): no prediction of a single run can be nearer", x.PacePct))
 	}
 	for _, n := range x.Notes {
-		p.write(s, yellow, "", n)
+		p.writePainted(yellow, n)
 	}
 	p.line("")
 	t := Table{Head: []string{"parameter", "value", "range", ""}}
@@ -306,35 +306,35 @@ func WriteFit(w io.Writer, x *predict.Fit, file string, s Style) error {
 		}
 		t.Rows = append(t.Rows, []string{f.Name, quantityText(f.Value, f.Unit), interval, note})
 	}
-	t.writeTerminal(p, s)
+	p.writeTable(t)
 	p.line("")
 	if len(alike) > 0 {
-		p.write(s, "", "", "the runs do not tell "+strings.Join(alike, ", ")+": one can stand in for the other")
+		p.writeText("the runs do not tell " + strings.Join(alike, ", ") + ": one can stand in for the other")
 	}
-	p.write(s, "", "", "range = where the parameter may lie if the server is such an engine at all: on simulated ones the ranges held the truth in 95 % of cases (docs/trust-twin.md), those of what is determined in 90 %; of short or few runs not as often. Of a real server it describes the twin that serves as it does, and measures no hardware.")
+	p.writeText("range = where the parameter may lie if the server is such an engine at all: on simulated ones the ranges held the truth in 95 % of cases (docs/trust-twin.md), those of what is determined in 90 %; of short or few runs not as often. Of a real server it describes the twin that serves as it does, and measures no hardware.")
 	p.line("")
 	if n := x.Next; n.Users > 0 {
-		p.write(s, "", "", fmt.Sprintf("one more load that would add most: %s, prompts of about %s tokens, answers of %s, for %.0f s. What the runs leave open moves the means of TTFT and TPOT by about %.1f %% over loads of all kinds; with it by about %.1f %%.",
+		p.writeText(fmt.Sprintf("one more load that would add most: %s, prompts of about %s tokens, answers of %s, for %.0f s. What the runs leave open moves the means of TTFT and TPOT by about %.1f %% over loads of all kinds; with it by about %.1f %%.",
 			say.Plural(n.Users, "user"), say.Count(n.Input), say.Count(n.Output), n.Seconds, n.NowPct, n.ThenPct))
 		p.line("")
 	}
 	if len(x.Runs) <= fewRuns || len(x.LeftOut) == 0 {
-		p.write(s, "", "", "error on the end of each run, a fifth or more, which was held back: predicted against measured. It is of the same load, and a deployment that is wrongly named can pass.")
+		p.writeText("error on the end of each run, a fifth or more, which was held back: predicted against measured. It is of the same load, and a deployment that is wrongly named can pass.")
 		p.line("")
 		t = Table{Head: []string{"run", "", "mean", "p50", "p90", "p99", "n"}}
 		for _, r := range x.Runs {
-			t.addErrorRows(say.PlainLine(r.Run), &r.ErrorPct, &r.ErrorPct, r.Held)
+			t.addErrorRows(r.Run, &r.ErrorPct, &r.ErrorPct, r.Held)
 		}
-		t.writeTerminal(p, s)
+		p.writeTable(t)
 		p.line("")
 	}
 	if len(x.LeftOut) > 0 {
-		p.write(s, "", "", "error on each load when it is left out: predicted by a fit on the other loads alone, against measured. The mean size over its runs, ± where some were predicted too long and some too short. It is what to expect of a load that was not measured, as far as it is no further away.")
+		p.writeText("error on each load when it is left out: predicted by a fit on the other loads alone, against measured. The mean size over its runs, ± where some were predicted too long and some too short. It is what to expect of a load that was not measured, as far as it is no further away.")
 		p.line("")
 		t = Table{Head: []string{"load of", "", "mean", "p50", "p90", "p99", "n"}}
 		var without []string
 		for _, l := range x.LeftOut {
-			name := say.PlainLine(l.Runs[0])
+			name := l.Runs[0]
 			if n := len(l.Runs) - 1; n > 0 {
 				name += fmt.Sprintf(" and %d more", n)
 			}
@@ -345,18 +345,18 @@ func WriteFit(w io.Writer, x *predict.Fit, file string, s Style) error {
 			t.addErrorRows(name, l.ErrorPct, l.AbsErrorPct, l.Requests)
 		}
 		if len(t.Rows) > 0 {
-			t.writeTerminal(p, s)
+			p.writeTable(t)
 		}
 		for _, w := range without {
-			p.write(s, "", "", w)
+			p.writeText(w)
 		}
 		p.line("")
 	}
 	r := x.Range
-	p.write(s, "", "", fmt.Sprintf("fitted on prompts of %s to %s tokens, answers of %s to %s, %s to %s requests at once; beyond that the twin extrapolates and says so",
+	p.writeText(fmt.Sprintf("fitted on prompts of %s to %s tokens, answers of %s to %s, %s to %s requests at once; beyond that the twin extrapolates and says so",
 		say.Count(r.Input[0]), say.Count(r.Input[1]), say.Count(r.Output[0]), say.Count(r.Output[1]), say.Quantity(r.Running[0]), say.Quantity(r.Running[1])))
 	if file != "" {
-		p.write(s, "", "", "profile written to "+file+"; use it as mock:, sim: or predict "+x.Deployment+"?profile="+file)
+		p.writeText("profile written to " + file + "; use it as mock:, sim: or predict " + x.Deployment + "?profile=" + file)
 	}
 	return p.err
 }

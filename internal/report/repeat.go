@@ -143,7 +143,7 @@ func (o *Repeats) setAnswer(run *result.Run, medians []string) {
 	of := say.Plural(len(r.Points), "repeat")
 	switch s := run.Points[0].SLO; {
 	case s != nil && len(r.Met) > 0:
-		met := fmt.Sprintf("%s, %s is met in %s of %s", load, say.PlainLine(s.Spec), say.Count(r.Met[result.Yes]), of)
+		met := fmt.Sprintf("%s, %s is met in %s of %s", load, s.Spec, say.Count(r.Met[result.Yes]), of)
 		if n := r.Met[result.Undecided]; n > 0 {
 			met += ", undecided in " + say.Count(n)
 		}
@@ -186,10 +186,10 @@ func (m *Model) claimRepeats() {
 	m.Figures = m.Repeats.Figures
 }
 
-func (o *Repeats) writeTerminal(p *printer, s Style) {
+func (o *Repeats) writeTerminal(p *printer) {
 	p.line("")
-	o.Table.writeTerminal(p, s)
-	p.write(s, dim, "", o.Legend...)
+	p.writeTable(o.Table)
+	p.writePainted(dim, o.Legend...)
 }
 
 func (o *Repeats) writeMarkdown(p *markdown) {

@@ -40,7 +40,7 @@ func (m *PointModel) addRetries(p *result.Point) {
 			text += ", …"
 			break
 		}
-		text += fmt.Sprintf(", %s %s", say.Count(x.FirstErrors[class]), say.PlainLine(class))
+		text += fmt.Sprintf(", %s %s", say.Count(x.FirstErrors[class]), class)
 	}
 	m.Remarks = append(m.Remarks, text)
 	if x.Amplification != nil {

@@ -130,15 +130,15 @@ func sinceOf(x *experiment.Since, confidence float64) DecisionSection {
 		s.Lines = append(s.Lines, "would be seen: established in four of five such pairs of records, after the correction")
 	}
 	if x.Was != x.Now || x.Answers[0] != x.Answers[1] {
-		s.Lines = append(s.Lines, say.PlainLine(fmt.Sprintf("accepted: %s → %s", answerText(x.Answers[0], x.Was), answerText(x.Answers[1], x.Now))))
+		s.Lines = append(s.Lines, fmt.Sprintf("accepted: %s → %s", answerText(x.Answers[0], x.Was), answerText(x.Answers[1], x.Now)))
 	}
 	if len(x.Changed) > 0 {
-		s.Lines = append(s.Lines, say.PlainLine("what differs around them: "+strings.Join(x.Changed, "; ")))
+		s.Lines = append(s.Lines, "what differs around them: "+strings.Join(x.Changed, "; "))
 	} else {
 		s.Lines = append(s.Lines, "versions, settings and machines are the same, as far as they are known")
 	}
 	for _, l := range x.Left {
-		s.Lines = append(s.Lines, "not compared: "+say.PlainLine(l))
+		s.Lines = append(s.Lines, "not compared: "+l)
 	}
 	return s
 }
@@ -164,7 +164,7 @@ func trendSection(t *experiment.Trend) DecisionSection {
 	}
 	s.Table.Head = []string{"begun", "record", "pitot", "accepted", "carries", "95 % interval", "what is new"}
 	for _, r := range t.Records {
-		row := []string{dayOf(r.When), say.PlainLine(r.Record), r.Pitot, answerText(r.Answer, r.Accepted), say.Optional(r.Carries), say.Unknown, say.PlainLine(strings.Join(r.Changed, "; "))}
+		row := []string{dayOf(r.When), r.Record, r.Pitot, answerText(r.Answer, r.Accepted), say.Optional(r.Carries), say.Unknown, strings.Join(r.Changed, "; ")}
 		if v := r.Interval; v != nil {
 			row[5] = say.Quantity(v[0]) + "…" + say.Quantity(v[1])
 		}
@@ -178,9 +178,9 @@ func trendSection(t *experiment.Trend) DecisionSection {
 		}
 		what := "nothing that is known"
 		if len(c.Changed) > 0 {
-			what = say.PlainLine(strings.Join(c.Changed, "; "))
+			what = strings.Join(c.Changed, "; ")
 		}
-		s.Lines = append(s.Lines, fmt.Sprintf("%s from %s on: %s of %s, %s: %s → %s, %s%s, over %d records before and %d since; new there: %s", c.Verdict, dayOf(c.When), c.Metric, c.Row, say.PlainLine(c.Configuration),
+		s.Lines = append(s.Lines, fmt.Sprintf("%s from %s on: %s of %s, %s: %s → %s, %s%s, over %d records before and %d since; new there: %s", c.Verdict, dayOf(c.When), c.Metric, c.Row, c.Configuration,
 			write(c.Was), write(c.Now), say.RelativeChange(c.Change, c.OfShare), changeInterval(&c.Interval, c.OfShare), c.Records[0], c.Records[1], what))
 	}
 	switch {

@@ -62,7 +62,7 @@ func (m *PointModel) addStopRule(p *result.Point) {
 	if u == nil {
 		return
 	}
-	spec := strings.ReplaceAll(say.PlainLine(u.Spec), "+-", "±")
+	spec := strings.ReplaceAll(u.Spec, "+-", "±")
 	text := "target not reached: " + spec
 	if u.Reached {
 		text = "target reached: " + spec

@@ -38,8 +38,6 @@ func (s Style) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func (s Style) dim(t string) string { return s.paint("2", t) }
-
 // Codes of the terminal's colours (ECMA-48, select graphic rendition).
 const (
 	bold   = "1"
@@ -59,90 +57,90 @@ func metColor(met result.Met) string {
 
 // WriteTerminal writes the model for a terminal.
 func (m Model) WriteTerminal(w io.Writer, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	p.line("")
 	if m.Overview != nil {
-		p.write(s, bold, "", m.Overview.Answer...)
+		p.writePainted(bold, m.Overview.Answer...)
 		for _, f := range m.Overview.Facts {
-			p.write(s, "", "", f...)
+			p.writeText(f...)
 		}
 	} else {
-		p.write(s, bold, "", m.Claim.Sentence)
+		p.writePainted(bold, m.Claim.Sentence)
 		if m.Claim.HasInterval() {
-			p.write(s, "", "", m.Claim.Interval)
+			p.writeText(m.Claim.Interval)
 		}
 	}
 	p.line("")
-	p.write(s, "", "", m.Title)
+	p.writeText(m.Title)
 	for _, f := range m.Facts {
-		p.write(s, "", "", f...)
+		p.writeText(f...)
 	}
 	for _, warning := range m.Warnings {
-		p.write(s, yellow, "", warning)
+		p.writePainted(yellow, warning)
 	}
 	if m.Overview != nil {
-		m.Overview.writeTerminal(p, s)
+		m.Overview.writeTerminal(p)
 		m.Points = nil // they are in the other formats
 	}
 	if m.Repeats != nil {
-		m.Repeats.writeTerminal(p, s)
+		m.Repeats.writeTerminal(p)
 		p.line("")
 		for i := range m.Points {
-			m.Points[i].verdictLine(p, s)
+			m.Points[i].verdictLine(p)
 		}
-		m.repeatedChecks(p, s)
-		p.line("%s", s.dim("each in full: pitot report --format md, or the page"))
+		m.repeatedChecks(p)
+		p.linePainted(dim, "each in full: pitot report --format md, or the page")
 		m.Points = nil
 	}
 	for i := range m.Points {
 		if i > 0 || m.Points[i].Ordinal != "" {
 			p.line("")
 		}
-		m.Points[i].writeTerminal(p, s)
+		m.Points[i].writeTerminal(p)
 	}
 	if m.Why != "" {
-		p.writeHanging(s, "", "", "  ", "What limits it: "+m.Why)
+		p.writeWrapped("What limits it: " + m.Why)
 	}
 	switch {
 	case m.Dir == "":
 	case m.Unsaved:
-		p.line("%s", s.paint(yellow, "not saved: the records alone are in "+m.Dir))
+		p.linePainted(yellow, "not saved: the records alone are in "+m.Dir)
 	default:
-		p.line("%s", s.dim("saved in "+m.Dir))
+		p.linePainted(dim, "saved in "+m.Dir)
 	}
 	if m.Page != "" {
-		p.line("%s", s.dim("open "+m.Page))
+		p.linePainted(dim, "open "+m.Page)
 	}
 	return p.err
 }
 
 // verdictLine is a repeat's verdict, and what its checks found.
-func (m *PointModel) verdictLine(p *printer, s Style) {
+func (m *PointModel) verdictLine(p *printer) {
 	verdict := strings.Join(nonEmpty(m.Ordinal, string(m.Verdict)), ": ")
 	if len(m.Because) > 0 {
 		verdict += ", " + strings.Join(m.Because, ", ")
 	}
-	p.write(s, verdictColor(m.Verdict), "", verdict)
+	p.writePainted(verdictColor(m.Verdict), verdict)
 	if m.Outcome != "" {
-		p.write(s, red, "  ", m.Outcome)
+		p.write(red, "  ", m.Outcome)
 	}
 }
 
-func (m *PointModel) writeTerminal(p *printer, s Style) {
+func (m *PointModel) writeTerminal(p *printer) {
 	code := ""
 	if m.Ordinal != "" {
 		code = bold
 	}
-	p.write(s, code, "", nonEmpty(append([]string{m.Ordinal}, m.Load...)...)...)
+	p.writePainted(code, nonEmpty(append([]string{m.Ordinal}, m.Load...)...)...)
 	p.line("")
 	verdict := string(m.Verdict)
 	if len(m.Because) > 0 {
 		verdict += ": " + strings.Join(m.Because, ", ")
 	}
-	p.write(s, verdictColor(m.Verdict), "", verdict)
-	p.write(s, "", "", m.Headline...)
+	p.writePainted(verdictColor(m.Verdict), verdict)
+	p.writeText(m.Headline...)
 	if m.Outcome != "" {
-		p.write(s, red, "", m.Outcome)
+		p.writePainted(red, m.Outcome)
 	}
 	if f := m.Failures; f != nil {
 		p.line("%s", f.Total)
@@ -151,65 +149,70 @@ func (m *PointModel) writeTerminal(p *printer, s Style) {
 		}
 	}
 	if o := m.Objective; o != nil {
-		p.write(s, metColor(o.Met), "", o.Facts...)
+		p.writePainted(metColor(o.Met), o.Facts...)
 		for _, l := range o.Limits {
-			p.writeHanging(s, "", "  ", "    ", l...)
+			p.writeHanging("", "  ", "    ", l...)
 		}
 	}
 	p.line("")
 	if len(m.Latencies.Rows) > 0 {
-		m.Latencies.writeTerminal(p, s)
+		p.writeTable(m.Latencies)
 	}
 	for _, t := range []*Table{m.Intervals, m.Classes, m.OverTime, m.Turns, m.Histories} {
 		if t != nil {
 			p.line("")
-			t.writeTerminal(p, s)
+			p.writeTable(*t)
 		}
 	}
 	if len(m.Legend) > 0 {
-		p.write(s, dim, "", m.Legend...)
+		p.writePainted(dim, m.Legend...)
 	}
 	if len(m.Latencies.Rows) > 0 {
 		p.line("")
 	}
 	for _, r := range m.Remarks {
-		p.write(s, "", "", r)
+		p.writeText(r)
 	}
 	for _, parts := range slices.Concat(m.Cost, m.Server) {
-		p.write(s, "", "", parts...)
+		p.writeText(parts...)
 	}
-	p.write(s, "", "", m.Instrument...)
+	p.writeText(m.Instrument...)
 	for i := range m.NotPassed {
-		m.NotPassed[i].writeTerminal(p, s)
+		m.NotPassed[i].writeTerminal(p)
 	}
 	p.line("%s", m.ChecksPassed())
 }
 
-// writeTerminal writes a check that did not pass, and what to do.
-func (c *CheckModel) writeTerminal(p *printer, s Style) {
-	mark, code := "flag", yellow
+// writeTerminal writes a check of a point that did not pass.
+func (c *CheckModel) writeTerminal(p *printer) {
+	p.writeCheck(c, c.Name+": "+c.Value+" (limit "+c.Limit+")")
+}
+
+// writeCheck writes a check that did not pass, in some words, and what to do.
+func (p *printer) writeCheck(c *CheckModel, text string) {
 	if c.Status == result.Fail {
-		mark, code = "FAIL", red
+		p.writeMarked(red, "FAIL", text)
+	} else {
+		p.writeMarked(yellow, "flag", text)
 	}
-	p.writeHanging(Style{}, "", s.paint(code, mark)+"  ", "      ", c.Name+": "+c.Value+" (limit "+c.Limit+")")
-	p.write(s, "", "      ", c.Advice)
+	p.write("", "      ", c.Advice)
 }
 
 // repeatedChecks writes what did not pass in any repeat once, as the first had it.
-func (m *Model) repeatedChecks(p *printer, s Style) {
+func (m *Model) repeatedChecks(p *printer) {
 	shown := map[string]bool{}
 	for i := range m.Points {
 		for k := range m.Points[i].NotPassed {
 			if c := &m.Points[i].NotPassed[k]; !shown[c.Name] {
 				shown[c.Name] = true
-				c.writeTerminal(p, s)
+				c.writeTerminal(p)
 			}
 		}
 	}
 }
 
-// writeTerminal writes a table with its numbers under one another.
-func (t Table) writeTerminal(p *printer, s Style) {
+// writeTable writes a table with its numbers under one another.
+func (p *printer) writeTable(t Table) {
 	width, total := t.widths(), t.width()
 	if len(width) > 0 && total > tableWidth { // names give way to numbers
 		width[0] = max(width[0]-(total-tableWidth), 8)
@@ -217,7 +220,7 @@ func (t Table) writeTerminal(p *printer, s Style) {
 	write := func(r []string) string {
 		var b strings.Builder
 		for i, c := range r {
-			c = say.Truncate(c, max(width[i], 1))
+			c = say.Truncate(withoutControls(c), max(width[i], 1))
 			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(c))
 			if i == 0 {
 				b.WriteString(c + pad)
@@ -227,7 +230,7 @@ func (t Table) writeTerminal(p *printer, s Style) {
 		}
 		return strings.TrimRight(b.String(), " ")
 	}
-	p.line("%s", s.dim(write(t.Head)))
+	p.linePainted(dim, write(t.Head))
 	for _, r := range t.Rows {
 		p.line("%s", write(r))
 	}
@@ -347,23 +350,26 @@ func unbreakableWords(text string) (out []string) {
 // printer writes lines and remembers the first error.
 type printer struct {
 	w     io.Writer
-	width int // as of [Style]
+	style Style
 	err   error
 }
 
+func newPrinter(w io.Writer, s Style) *printer { return &printer{w: w, style: s} }
+
 // textWidth are those that text keeps to.
 func (p *printer) textWidth() int {
-	if p.width <= 0 {
+	if p.style.Width <= 0 {
 		return textWidth
 	}
-	return min(textWidth, max(p.width, leastWidth))
+	return min(textWidth, max(p.style.Width, leastWidth))
 }
 
 // line writes a line. Every line for a terminal goes this way, so none of what comes from
 // servers and files can control the terminal.
 func (p *printer) line(format string, args ...any) {
 	if p.err == nil {
-		_, p.err = io.WriteString(p.w, forTerminal(fmt.Sprintf(strings.TrimRight(format, " ")+"\n", args...)))
+		text := fmt.Sprintf(strings.TrimRight(format, " "), args...)
+		_, p.err = io.WriteString(p.w, forTerminal(text)+"\n")
 	}
 }
 
@@ -371,43 +377,63 @@ func (p *printer) line(format string, args ...any) {
 var ownStyles = regexp.MustCompile("\x1b\\[(?:0|(?:1;)?(?:31|32|33)|1|2)m")
 
 // forTerminal replaces the characters of a text that control a terminal or the direction of
-// text, apart from line breaks, tabs and the styles of reports.
+// text, apart from the styles of reports.
 func forTerminal(s string) string {
-	controls := func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }
-	if strings.IndexFunc(s, controls) < 0 && utf8.ValidString(s) {
+	if plain := withoutControls(s); plain == s {
 		return s
 	}
 	var out strings.Builder
-	clean := func(s string) {
-		out.WriteString(strings.Map(func(r rune) rune {
-			if controls(r) {
-				return '\uFFFD'
-			}
-			return r
-		}, s))
-	}
 	for {
 		at := ownStyles.FindStringIndex(s)
 		if at == nil {
-			clean(s)
+			out.WriteString(withoutControls(s))
 			return out.String()
 		}
-		clean(s[:at[0]])
+		out.WriteString(withoutControls(s[:at[0]]))
 		out.WriteString(s[at[0]:at[1]])
 		s = s[at[1]:]
 	}
 }
 
-// write fills lines with items, of which the first is painted.
-func (p *printer) write(s Style, code, indent string, items ...string) {
-	p.writeHanging(s, code, indent, indent, items...)
+// withoutControls puts another character in the place of each that is not printed.
+func withoutControls(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
 }
 
-// writeHanging does it with another indent from the second line on.
-func (p *printer) writeHanging(s Style, code, indent, hang string, items ...string) {
+// linePainted writes a line that is painted.
+func (p *printer) linePainted(code, text string) { p.line("%s", p.style.paint(code, text)) }
+
+// writeText fills lines with items.
+func (p *printer) writeText(items ...string) { p.write("", "", items...) }
+
+// writePainted fills lines with items, of which the first is painted.
+func (p *printer) writePainted(code string, items ...string) { p.write(code, "", items...) }
+
+// writeWrapped fills lines with a text, indented from the second line on.
+func (p *printer) writeWrapped(text string) { p.writeHanging("", "", "  ", text) }
+
+// writeMarked fills lines with a text that stands behind a painted mark of four letters.
+func (p *printer) writeMarked(code, mark, text string) {
+	p.writeHanging("", p.style.paint(code, mark)+"  ", "      ", text)
+}
+
+// write fills indented lines with items, of which the first is painted.
+func (p *printer) write(code, indent string, items ...string) {
+	p.writeHanging(code, indent, indent, items...)
+}
+
+// writeHanging does it with another indent from the second line on. What servers and files say
+// becomes plain here.
+func (p *printer) writeHanging(code, indent, hang string, items ...string) {
 	if len(items) == 0 {
 		return
 	}
+	items = plainTexts(items)
 	left := utf8.RuneCountInString(strings.Join(unbreakableWords(items[0]), " ")) // to be painted
 	for i, l := range fillLines(p.textWidth()-len(hang), items...) {
 		if i > 0 {
@@ -418,6 +444,14 @@ func (p *printer) writeHanging(s Style, code, indent, hang string, items ...stri
 			head, tail = string(r[:left]), string(r[left:])
 		}
 		left = max(0, left-utf8.RuneCountInString(l)-1) // and the space between
-		p.line("%s%s%s", indent, s.paint(code, head), tail)
+		p.line("%s%s%s", indent, p.style.paint(code, head), tail)
 	}
+}
+
+// plainTexts makes one plain line of each of several texts.
+func plainTexts(list []string) (plain []string) {
+	for _, text := range list {
+		plain = append(plain, say.PlainLine(text))
+	}
+	return plain
 }

@@ -16,7 +16,7 @@ import (
 
 // WritePresets writes the workloads that have a name, one a line.
 func WritePresets(w io.Writer, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	p.line("")
 	const row = "%-20s %6s %7s %7s %6s %6s  %-28s %s"
 	p.line(row, "", "in p50", "p99", "out p50", "p99", "shared", "hardest on", "from")
@@ -30,7 +30,7 @@ func WritePresets(w io.Writer, s Style) error {
 			say.Count(out.Quantile(.5)), say.Count(out.Quantile(.99)), shared, preset.Stresses, preset.From)
 	}
 	p.line("")
-	p.write(s, dim, "", "in, out: tokens of a prompt and of an answer; shared: tokens that all prompts begin with", "of agents: their first prompt, and each further one repeats what was said", "arrivals: poisson, unless --arrival says otherwise")
+	p.writePainted(dim, "in, out: tokens of a prompt and of an answer; shared: tokens that all prompts begin with", "of agents: their first prompt, and each further one repeats what was said", "arrivals: poisson, unless --arrival says otherwise")
 	p.line("")
 	p.line("pitot workload show NAME    its lengths, and where the numbers come from")
 	p.line("pitot run TARGET --rate 4 --workload NAME")
@@ -61,33 +61,33 @@ func thinkPause(p workload.Preset) workload.Pause {
 
 // WritePreset draws one of them.
 func WritePreset(w io.Writer, preset workload.Preset, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	in, out := presetLengths(preset)
 	p.line("")
-	p.write(s, bold, "", preset.Name+": "+preset.About)
+	p.writePainted(bold, preset.Name+": "+preset.About)
 	for _, fact := range presetFacts(preset) {
-		p.write(s, "", "", fact)
+		p.writeText(fact)
 	}
 	if preset.Turns != "" {
-		p.write(s, "", "", fmt.Sprintf("conversations: each request repeats what was said, behind %s tokens of a system prompt that all share; %s pass before the next on average", say.Count(preset.System), say.Duration(thinkPause(preset).Mean())))
+		p.writeText(fmt.Sprintf("conversations: each request repeats what was said, behind %s tokens of a system prompt that all share; %s pass before the next on average", say.Count(preset.System), say.Duration(thinkPause(preset).Mean())))
 	}
 	if law, err := workload.ParseSubAgents(preset.SubAgents); err == nil {
-		p.write(s, "", "", subAgentsSay(law)+", which run at once, each behind "+say.Count(law.System)+" tokens that all sub-agents share; the next step waits for them and reads their last answers")
+		p.writeText(subAgentsSay(law) + ", which run at once, each behind " + say.Count(law.System) + " tokens that all sub-agents share; the next step waits for them and reads their last answers")
 	}
 	p.line("")
 	p.line("prompt tokens")
-	drawHistogram(p, s, in)
+	drawHistogram(p, in)
 	if preset.Turns != "" {
 		p.line("")
 		p.line("tokens that each further request adds")
-		drawHistogram(p, s, lengthsOf(preset, preset.TurnInput))
+		drawHistogram(p, lengthsOf(preset, preset.TurnInput))
 		p.line("")
 		p.line("requests")
-		drawHistogram(p, s, lengthsOf(preset, preset.Turns))
+		drawHistogram(p, lengthsOf(preset, preset.Turns))
 	}
 	p.line("")
 	p.line("answer tokens")
-	drawHistogram(p, s, out)
+	drawHistogram(p, out)
 	p.line("")
 	p.line("the same as")
 	for _, setting := range presetSettings(preset) {
@@ -133,22 +133,22 @@ type MixedClass struct {
 
 // WriteMix draws the classes of a workload: of those with prompts from a file the one line.
 func WriteMix(w io.Writer, name, about string, classes []MixedClass, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	p.line("")
-	p.write(s, bold, "", strings.TrimSuffix(name+": "+say.PlainLine(about), ": "))
+	p.writePainted(bold, strings.TrimSuffix(name+": "+about, ": "))
 	for _, c := range classes {
 		p.line("")
-		p.write(s, bold, "", c.Name+": "+say.PlainLine(c.What))
+		p.writePainted(bold, c.Name+": "+c.What)
 		if c.Input.IsZero() {
 			continue
 		}
 		if c.Prefix > 0 {
-			p.write(s, "", "", say.Count(c.Prefix)+" tokens on average in front of the prompts below")
+			p.writeText(say.Count(c.Prefix) + " tokens on average in front of the prompts below")
 		}
 		p.line("prompt tokens")
-		drawHistogram(p, s, c.Input)
+		drawHistogram(p, c.Input)
 		p.line("answer tokens")
-		drawHistogram(p, s, c.Output)
+		drawHistogram(p, c.Output)
 	}
 	return p.err
 }
@@ -156,9 +156,9 @@ func WriteMix(w io.Writer, name, about string, classes []MixedClass, s Style) er
 // WriteTrace draws what is known of the requests of a file: lengths, and the gaps between their
 // times.
 func WriteTrace(w io.Writer, name string, t *workload.Trace, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	p.line("")
-	p.write(s, bold, "", name+": "+say.Plural(t.Requests(), "request")+" ("+t.Format+")")
+	p.writePainted(bold, name+": "+say.Plural(t.Requests(), "request")+" ("+t.Format+")")
 	draw := func(label string, column []int32) {
 		var known []float64
 		for _, x := range column {
@@ -172,7 +172,7 @@ func WriteTrace(w io.Writer, name string, t *workload.Trace, s Style) error {
 		slices.Sort(known)
 		p.line("")
 		p.line("%s", label)
-		bars(p, s, known, func(x float64) string { return say.Count(int64(math.Round(x))) })
+		bars(p, known, func(x float64) string { return say.Count(int64(math.Round(x))) })
 	}
 	prompts := "prompt tokens"
 	if t.Counted {
@@ -188,19 +188,19 @@ func WriteTrace(w io.Writer, name string, t *workload.Trace, s Style) error {
 		slices.Sort(gaps)
 		p.line("")
 		p.line("gaps between arrivals, ms")
-		bars(p, s, gaps, say.Quantity)
+		bars(p, gaps, say.Quantity)
 	}
 	return p.err
 }
 
 // drawHistogram draws a distribution of lengths.
-func drawHistogram(p *printer, s Style, l workload.Lengths) {
+func drawHistogram(p *printer, l workload.Lengths) {
 	const cells = 4096
 	if l.Quantile(0) == l.Quantile(1) {
 		p.line("  %s each", say.Count(l.Quantile(.5)))
 		return
 	}
-	p.write(s, "", "  ", fmt.Sprintf("mean %s", say.Count(int64(math.Round(l.Mean())))),
+	p.write("", "  ", fmt.Sprintf("mean %s", say.Count(int64(math.Round(l.Mean())))),
 		fmt.Sprintf("p50 %s", say.Count(l.Quantile(.5))), fmt.Sprintf("p90 %s", say.Count(l.Quantile(.9))), fmt.Sprintf("p99 %s", say.Count(l.Quantile(.99))))
 	values := make([]float64, cells)
 	for i := range values {
@@ -210,7 +210,7 @@ func drawHistogram(p *printer, s Style, l workload.Lengths) {
 }
 
 // bars draws values, in order, that are there: what they come to, and their histogram.
-func bars(p *printer, s Style, values []float64, written func(float64) string) {
+func bars(p *printer, values []float64, written func(float64) string) {
 	n := len(values)
 	at := func(share float64) string { return written(values[min(int(share*float64(n)), n-1)]) }
 	if values[0] == values[n-1] {
@@ -221,7 +221,7 @@ func bars(p *printer, s Style, values []float64, written func(float64) string) {
 	for _, x := range values {
 		mean += x / float64(n)
 	}
-	p.write(s, "", "  ", "mean "+written(mean), "p50 "+at(.5), "p90 "+at(.9), "p99 "+at(.99))
+	p.write("", "  ", "mean "+written(mean), "p50 "+at(.5), "p90 "+at(.9), "p99 "+at(.99))
 	drawOctaves(p, values)
 }
 

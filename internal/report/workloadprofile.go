@@ -18,18 +18,18 @@ type ProfiledLog struct {
 // WorkloadProfile writes what a profile holds, and what its logs did not say. file is where
 // it was written, "" for where it can be seen.
 func WorkloadProfile(w io.Writer, p *profile.Profile, logs []ProfiledLog, file string, size int, s Style) error {
-	out := &printer{w: w, width: s.Width}
+	out := newPrinter(w, s)
 	where := file
 	if where == "" {
 		where = "the profile"
 	}
-	out.write(s, bold, "", fmt.Sprintf("%s of %s in %s: %s bytes without text, names or times of day", say.Plural(p.Requests, "request"), logNames(logs), where, say.Count(int64(size))))
+	out.writePainted(bold, fmt.Sprintf("%s of %s in %s: %s bytes without text, names or times of day", say.Plural(p.Requests, "request"), logNames(logs), where, say.Count(int64(size))))
 	for _, l := range logs {
 		if n := l.LeftOut(); n > 0 {
-			out.writeHanging(Style{}, "", s.paint(yellow, "note")+"  ", "      ", fmt.Sprintf("%s: %s left out%s", l.Name, say.Plural(n, "line"), l.RejectReasons()))
+			out.writeMarked(yellow, "note", fmt.Sprintf("%s: %s left out%s", l.Name, say.Plural(n, "line"), l.RejectReasons()))
 		}
 		if l.Says != "" {
-			out.writeHanging(Style{}, "", s.paint(yellow, "note")+"  ", "      ", l.Name+": "+l.Says)
+			out.writeMarked(yellow, "note", l.Name+": "+l.Says)
 		}
 	}
 	if a := p.Arrival; a != nil {
@@ -37,8 +37,8 @@ func WorkloadProfile(w io.Writer, p *profile.Profile, logs []ProfiledLog, file s
 		if a.Cascade != nil {
 			law = fmt.Sprintf("by %s sums of %d requests; nearest steady law %s", say.Count(int64(len(a.Cascade.Spans))), a.Cascade.Every, a.Steady)
 		}
-		out.writeHanging(Style{}, "", "arrivals  ", "          ", fmt.Sprintf("%s/s over %s, CV %s, dispersion %s", say.Quantity(a.Rate), say.Seconds(p.Seconds), say.Decimal(a.CV, 2), profiledDispersion(a)))
-		out.write(s, "", "          ", "          "+law+fmt.Sprintf(" (gaps within %s of the log's, Kolmogorov-Smirnov)", say.Decimal(a.Distance, 3)))
+		out.writeHanging("", "arrivals  ", "          ", fmt.Sprintf("%s/s over %s, CV %s, dispersion %s", say.Quantity(a.Rate), say.Seconds(p.Seconds), say.Decimal(a.CV, 2), profiledDispersion(a)))
+		out.write("", "          ", "          "+law+fmt.Sprintf(" (gaps within %s of the log's, Kolmogorov-Smirnov)", say.Decimal(a.Distance, 3)))
 	} else {
 		out.line("arrivals  none: the log has no times")
 	}
@@ -60,10 +60,10 @@ func WorkloadProfile(w io.Writer, p *profile.Profile, logs []ProfiledLog, file s
 		for _, a := range x.Again {
 			again += a[5]
 		}
-		out.writeHanging(Style{}, "", "shared    ", "          ", fmt.Sprintf("%s of the prompts begin as many do, in %s; %s more begin as one before", say.Percent(float64(used)/float64(x.Requests)), say.Plural(len(x.Nodes), "stretch"), say.Percent(float64(again)/float64(x.Requests))))
+		out.writeHanging("", "shared    ", "          ", fmt.Sprintf("%s of the prompts begin as many do, in %s; %s more begin as one before", say.Percent(float64(used)/float64(x.Requests)), say.Plural(len(x.Nodes), "stretch"), say.Percent(float64(again)/float64(x.Requests))))
 	}
 	if t := p.Sessions; t != nil {
-		out.writeHanging(Style{}, "", "sessions  ", "          ", fmt.Sprintf("%s, %s of the later turns carry the history", say.Count(int64(t.Sessions)), say.Percent(t.Carried)))
+		out.writeHanging("", "sessions  ", "          ", fmt.Sprintf("%s, %s of the later turns carry the history", say.Count(int64(t.Sessions)), say.Percent(t.Carried)))
 	}
 	told := fmt.Sprintf("told only where %s say it", say.Plural(p.Anonymity.Requests, "request"))
 	if p.Anonymity.Clients > 0 {
@@ -71,8 +71,8 @@ func WorkloadProfile(w io.Writer, p *profile.Profile, logs []ProfiledLog, file s
 	} else {
 		told += "; the logs name no clients"
 	}
-	out.write(s, "", "", told)
-	out.write(s, "", "", p.Risks)
+	out.writeText(told)
+	out.writeText(p.Risks)
 	return out.err
 }
 

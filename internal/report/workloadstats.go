@@ -14,13 +14,13 @@ import (
 // WorkloadStats writes what the requests of a workload are like. counter is the tokenizer that its
 // texts were counted with, "" for that of no model.
 func WorkloadStats(w io.Writer, name, counter string, t *workload.Trace, findings []workload.Finding, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	p.line("")
 	what := t.Format
 	if t.Unit != "" {
 		what += ", times in " + t.Unit
 	}
-	p.write(s, bold, "", name+": "+say.Plural(t.Requests(), "request")+" ("+what+")")
+	p.writePainted(bold, name+": "+say.Plural(t.Requests(), "request")+" ("+what+")")
 	counted := "tokens"
 	switch {
 	case t.Counted && counter != "":
@@ -33,7 +33,7 @@ func WorkloadStats(w io.Writer, name, counter string, t *workload.Trace, finding
 		if q == nil {
 			return
 		}
-		p.write(s, "", "", fmt.Sprintf("%-8s mean %s", label, say.Count(int64(math.Round(mean)))), "p50 "+say.Count(q[1]), "p90 "+say.Count(q[2]), "p99 "+say.Count(q[3]), fmt.Sprintf("%s to %s %s", say.Count(q[0]), say.Count(q[4]), unit))
+		p.writeText(fmt.Sprintf("%-8s mean %s", label, say.Count(int64(math.Round(mean)))), "p50 "+say.Count(q[1]), "p90 "+say.Count(q[2]), "p99 "+say.Count(q[3]), fmt.Sprintf("%s to %s %s", say.Count(q[0]), say.Count(q[4]), unit))
 	}
 	lengths("prompts", counted, t.Input)
 	lengths("answers", "tokens", t.Output)
@@ -61,7 +61,7 @@ func WorkloadStats(w io.Writer, name, counter string, t *workload.Trace, finding
 		size, _ := t.BlockSize()
 		p.line("shared   %s of the prompt tokens, %s of the blocks of %d, in a cache that forgets nothing", say.Percent(tokens), say.Percent(blocks), size)
 	}
-	writeFindings(p, findings, s)
+	writeFindings(p, findings)
 	return p.err
 }
 
@@ -77,20 +77,20 @@ func dispersionText(e arrival.Expected) string {
 
 // WorkloadLint writes what is odd about a workload.
 func WorkloadLint(w io.Writer, name string, findings []workload.Finding, s Style) error {
-	p := &printer{w: w, width: s.Width}
+	p := newPrinter(w, s)
 	if len(findings) == 0 {
 		p.line("%s: nothing odd", name)
 		return p.err
 	}
-	writeFindings(p, findings, s)
+	writeFindings(p, findings)
 	return p.err
 }
 
-func writeFindings(p *printer, findings []workload.Finding, s Style) {
+func writeFindings(p *printer, findings []workload.Finding) {
 	for _, f := range findings {
-		p.writeHanging(Style{}, "", s.paint(yellow, "note")+"  ", "      ", f.Name+": "+f.Text)
+		p.writeMarked(yellow, "note", f.Name+": "+f.Text)
 		if f.Hint != "" {
-			p.write(s, "", "      ", f.Hint)
+			p.write("", "      ", f.Hint)
 		}
 	}
 }

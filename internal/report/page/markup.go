@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"html"
 	"strings"
+	"unicode"
 )
 
 // markup is HTML that stands in the program, with %s where a text belongs. A string is
@@ -23,6 +24,18 @@ func (d *document) writeMarkup(form markup, texts ...string) {
 		form = markup(after)
 	}
 	d.WriteString(string(form))
+}
+
+// removeControls takes out the characters that control the direction of text, or nothing at all.
+func (d *document) removeControls() {
+	plain := bytes.Map(func(r rune) rune {
+		if unicode.IsPrint(r) || strings.ContainsRune("\n\t\u00a0", r) {
+			return r
+		}
+		return ' '
+	}, d.Bytes())
+	d.Reset()
+	d.Write(plain)
 }
 
 // putEach puts the same markup for every text, nothing around none.

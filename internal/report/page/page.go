@@ -109,6 +109,7 @@ func (s *shell) write(w io.Writer, eyebrow, of string, body func(*document)) err
 	var d document
 	d.writeHead(s, eyebrow, of)
 	body(&d)
+	d.removeControls() // of texts of servers and files, before the data that the script reads
 	d.writeFoot(s)
 	_, err := d.WriteTo(w)
 	return err

@@ -4,7 +4,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"pitot/internal/data/result"
@@ -58,6 +60,34 @@ func TestText(t *testing.T) {
 	} {
 		if got := Text(r); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// What texts.json stands a figure in for is a figure, in a format that there is.
+func TestPlaces(t *testing.T) {
+	figures := strings.Fields("n of needed firm share low high seconds alone_n alone_of longer ms percent rate several differ quote allowed")
+	for _, list := range []map[result.ReasonCode]string{texts().Reasons, texts().Advice} {
+		for code, text := range list {
+			for _, place := range placeholder.FindAllStringSubmatch(text, -1) {
+				if _, known := formats[place[2]]; !known && place[2] != "near" || !slices.Contains(figures, place[1]) {
+					t.Errorf("%s: %s", code, place[0])
+				}
+			}
+			for _, part := range optionalPart.FindAllStringSubmatch(text, -1) {
+				for _, name := range strings.Fields(part[1]) {
+					if !slices.Contains(figures, strings.TrimPrefix(name, "!")) {
+						t.Errorf("%s: %s", code, part[0])
+					}
+				}
+			}
+		}
+	}
+	for code, text := range texts().Adaptations {
+		for _, place := range placeholder.FindAllStringSubmatch(text, -1) {
+			if !slices.Contains([]string{"{value}", "{of}", "{why}"}, place[0]) {
+				t.Errorf("%s: %s", code, place[0])
+			}
 		}
 	}
 }

@@ -39,14 +39,3 @@ func lostRecords(d *result.Damage) string {
 	}
 	return fmt.Sprintf("%s requests, %s chunks and %s other records of %s are lost", say.Count(d.Requests), say.Count(d.Chunks), say.Count(d.Others), at)
 }
-
-// damagedRecords returns the result of the check for damaged records at a point.
-func damagedRecords(c *result.Check) string {
-	switch {
-	case c.Value == nil:
-		return "an unknown number of records lost"
-	case *c.Value > 0:
-		return say.Plural(int(*c.Value), "record") + " lost"
-	}
-	return "no record lost"
-}

@@ -35,8 +35,8 @@ var texts = sync.OnceValue(func() (all struct {
 })
 
 var (
-	optionalPart = regexp.MustCompile(`\[([a-z_! ]+)\?([^\]]*)\]`)
-	placeholder  = regexp.MustCompile(`\{([a-z_]+)(?: ([a-z0-9]+))?\}`)
+	optionalPart = regexp.MustCompile(`\[([a-z0-9_! ]+)\?([^\]]*)\]`)
+	placeholder  = regexp.MustCompile(`\{([a-z0-9_]+)(?: ([a-z0-9]+))?\}`)
 )
 
 // formats are the ways in which texts.json writes a figure.
@@ -46,7 +46,13 @@ var formats = map[string]func(float64) string{
 	"3":        func(x float64) string { return fmt.Sprintf("%.3g", x) },
 	"count":    func(x float64) string { return say.Count(int64(x)) },
 	"requests": func(x float64) string { return say.Plural(int(x), "request") },
+	"records":  func(x float64) string { return say.Plural(int(x), "record") },
+	"prompts":  func(x float64) string { return say.Plural(int(x), "prompt") },
 	"answers":  func(x float64) string { return say.Plural(int(x), "answer") },
+	"g":        func(x float64) string { return fmt.Sprintf("%g", x) },
+	"s2":       func(x float64) string { return say.Significant(x, 2) },
+	"s3":       func(x float64) string { return say.Significant(x, 3) },
+	"s4":       func(x float64) string { return say.Significant(x, 4) },
 	"load":     func(x float64) string { return say.Significant(x, 4) }, // what tells it from another
 	"duration": func(x float64) string { return roundToMillisecond(x).String() },
 	"percent":  say.Percent,
@@ -83,17 +89,8 @@ func codeSentence(r result.Reason) (text string, known bool) {
 		"seconds": r.Seconds, "alone_n": r.AloneN, "alone_of": r.AloneOf, "longer": r.Longer.Seconds + r.Longer.Requests,
 		"ms": 1e3 * r.Seconds, "percent": 100 * r.Share, "rate": 100 * r.N / r.Of, "several": r.N - 1, "differ": r.N - r.Of,
 	}
-	text = optionalPart.ReplaceAllStringFunc(text, func(part string) string {
-		conditions, then, _ := strings.Cut(part[1:len(part)-1], "?")
-		for _, name := range strings.Fields(conditions) {
-			name, zero := strings.CutPrefix(name, "!")
-			if zero != (figures[name] == 0) {
-				return ""
-			}
-		}
-		return then
-	})
-	return fillIn(text, func(name, format string) string {
+	set := func(name string) bool { return figures[name] != 0 }
+	return Expand(text, set, func(name, format string) string {
 		switch {
 		case name == "quote":
 			return r.Quote
@@ -104,12 +101,24 @@ func codeSentence(r result.Reason) (text string, known bool) {
 		case format == "near":
 			return say.PercentNear(figures[name], r.Share)
 		}
-		return formats[format](figures[name])
+		return FormatFigure(figures[name], format)
 	}), known
 }
 
-// fillIn puts values in the places of a text.
-func fillIn(text string, value func(name, format string) string) string {
+// FormatFigure returns a figure in one of the formats of texts.
+func FormatFigure(x float64, format string) string { return formats[format](x) }
+
+// Expand leaves out the parts of a text that are of what is not set, and puts values in its places.
+func Expand(text string, set func(name string) bool, value func(name, format string) string) string {
+	text = optionalPart.ReplaceAllStringFunc(text, func(part string) string {
+		conditions, then, _ := strings.Cut(part[1:len(part)-1], "?")
+		for _, name := range strings.Fields(conditions) {
+			if name, not := strings.CutPrefix(name, "!"); not == set(name) {
+				return ""
+			}
+		}
+		return then
+	})
 	return placeholder.ReplaceAllStringFunc(text, func(place string) string {
 		name, format, _ := strings.Cut(place[1:len(place)-1], " ")
 		return value(name, format)
@@ -123,7 +132,7 @@ func AdaptationText(a result.Adaptation) string {
 		return strings.TrimSpace(string(a.Kind) + " " + a.Value + " " + Text(a.Why))
 	}
 	values := map[string]string{"value": a.Value, "of": strings.Join(a.Of, ", "), "why": Text(a.Why)}
-	return fillIn(text, func(name, _ string) string { return values[name] })
+	return Expand(text, nil, func(name, _ string) string { return values[name] })
 }
 
 // allowedText returns what rate limits let through in the long run, as far as it is known.

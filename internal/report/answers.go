@@ -12,7 +12,7 @@ import (
 // answersText says what the questions among the requests tell: first of the answers that are
 // known, then of greedy ones, then what tells nothing. It is empty without questions.
 // They are those of one of so many loads of a run.
-func answersText(a *result.Answers, loads int) (lines []string) {
+func answersText(a *result.Answers, loads int) (lines texts) {
 	if a == nil {
 		return nil
 	}
@@ -27,7 +27,7 @@ func answersText(a *result.Answers, loads int) (lines []string) {
 		if c := a.CachedShare; c != nil && *c >= mostCached {
 			text += fmt.Sprintf("; %s of the tokens of these prompts came from the prefix cache, perhaps of an earlier run of this seed: how the server computes prompts they do not tell", say.Percent(*c))
 		}
-		lines = append(lines, text)
+		lines.add(text)
 	}
 	if x := a.Differ; x != nil && x.Answered > 0 {
 		text := "greedy answers: " + sharesText(x, "unlike the first alone")
@@ -48,7 +48,7 @@ func answersText(a *result.Answers, loads int) (lines []string) {
 		case x.AloneAnswered > 0:
 			text += ": no more than chance" + toldFrom(x)
 		}
-		lines = append(lines, text)
+		lines.add(text)
 	}
 	var silent, missing []string
 	for _, k := range a.Kinds {
@@ -60,16 +60,16 @@ func answersText(a *result.Answers, loads int) (lines []string) {
 		}
 	}
 	if len(silent) > 0 {
-		lines = append(lines, "tells nothing, wrong already at one user: "+strings.Join(silent, ", "))
+		lines.add("tells nothing, wrong already at one user: " + strings.Join(silent, ", "))
 	}
 	if len(missing) > 0 {
-		lines = append(lines, "not asked, as alone none was answered: "+strings.Join(missing, ", "))
+		lines.add("not asked, as alone none was answered: " + strings.Join(missing, ", "))
 	}
 	if a.Unanswered > 0 {
-		lines = append(lines, fmt.Sprintf("%s of %s were not answered", say.Count(a.Unanswered), say.Plural(a.Asked, "question")))
+		lines.addf("%s of %s were not answered", say.Count(a.Unanswered), say.Plural(a.Asked, "question"))
 	}
 	if a.Asked > 0 {
-		lines = append(lines, fmt.Sprintf("%s stood in place of requests: they are in the rates of requests and tokens, in no latency and no count of requests", say.Plural(a.Asked, "question")))
+		lines.addf("%s stood in place of requests: they are in the rates of requests and tokens, in no latency and no count of requests", say.Plural(a.Asked, "question"))
 	}
 	return lines
 }
@@ -141,9 +141,9 @@ func (m *PointModel) addAnswers(run *result.Run, p *result.Point) {
 		m.Outcome = damagedText(p.Answers)
 	}
 	m.Answers = answersText(p.Answers, len(run.Points))
-	m.Remarks = append(m.Remarks, m.Answers...)
+	m.Remarks.add(m.Answers...)
 	if own := ownDue(p); own != nil && p.Answers != nil && p.Answers.Asked > 0 {
-		m.Remarks = append(m.Remarks, fmt.Sprintf("of the %s req/s that came due %s are questions", say.Quantity(*p.Throughput.DuePerS), say.Quantity(*p.Throughput.DuePerS-*own)))
+		m.Remarks.addf("of the %s req/s that came due %s are questions", say.Quantity(*p.Throughput.DuePerS), say.Quantity(*p.Throughput.DuePerS-*own))
 	}
 }
 
@@ -167,7 +167,7 @@ func AnswersTable(a *result.Answers) Table {
 			return []string{fmt.Sprintf("%s of %s, %s", say.Count(wrong), say.Count(of), say.Percent(*share)), say.Percent(ci[0]) + " to " + say.Percent(ci[1])}
 		}
 		row := append([]string{k.Kind}, cells(x.Wrong, x.Answered, x.Share, x.CI95)...)
-		t.Rows = append(t.Rows, append(append(row, cells(x.AloneWrong, x.AloneAnswered, x.AloneShare, x.AloneCI95)...), note))
+		t.AddRow(append(append(row, cells(x.AloneWrong, x.AloneAnswered, x.AloneShare, x.AloneCI95)...), note)...)
 	}
 	return t
 }

@@ -172,13 +172,13 @@ func worstWorkerText(levels []*audit.Level) string {
 // each.
 func CheckAPIs(w io.Writer, r audit.Reference, window time.Duration, workers int, levels []*audit.Level) {
 	const limit = .1 // ms
-	var off []string
+	var off texts
 	for _, l := range levels {
 		figures := l.KeyFigures()
 		if e, known := figures[0].Error(); !known {
-			off = append(off, fmt.Sprintf("%s at %s (not known)", l.API, say.Plural(l.Streams, "stream")))
+			off.addf("%s at %s (not known)", l.API, say.Plural(l.Streams, "stream"))
 		} else if e > limit || e < -limit {
-			off = append(off, fmt.Sprintf("%s at %s (%+.3f ms)", l.API, say.Plural(l.Streams, "stream"), e))
+			off.addf("%s at %s (%+.3f ms)", l.API, say.Plural(l.Streams, "stream"), e)
 		}
 	}
 	text := "at every level"
@@ -265,22 +265,22 @@ func CheckedClient(w io.Writer, r *audit.Client) error {
 	if s := t.Gap; s != nil {
 		row[3], row[4] = fewMark(slices.Contains(s.Few, "p50"))+twoDecimals(s.P50), fewMark(slices.Contains(s.Few, "p99"))+twoDecimals(s.P99)
 	}
-	table.Rows = append(table.Rows, row)
+	table.AddRow(row...)
 	if c := r.Reported; c != nil {
-		table.Rows = append(table.Rows, []string{c.Tool + " reported", twoDecimals(c.MeanTTFT), twoDecimals(c.P99TTFT), twoDecimals(c.MedianITL), twoDecimals(c.P99ITL)})
+		table.AddRow(c.Tool+" reported", twoDecimals(c.MeanTTFT), twoDecimals(c.P99TTFT), twoDecimals(c.MedianITL), twoDecimals(c.P99ITL))
 	}
 	p.writeTable(table)
 	if lo, firm := stat.SamplesNeeded(.99); t.TTFT != nil && t.TTFT.N < firm {
 		p.line("p99 from %s samples on, ~ few: from %s on, – fewer: withheld", say.Count(firm), say.Count(lo))
 	}
-	var facts []string
+	var facts texts
 	if r.Rate > 0 { // two arrivals have no spread
-		facts = append(facts, fmt.Sprintf("%s requests/s arrived, CV of their gaps %.2f", say.Quantity(r.Rate), r.GapCV))
+		facts.addf("%s requests/s arrived, CV of their gaps %.2f", say.Quantity(r.Rate), r.GapCV)
 	}
-	facts = append(facts, fmt.Sprintf("%.1f µs of CPU per token, start-up included", float64(r.CPUPerToken)/1e3),
+	facts.add(fmt.Sprintf("%.1f µs of CPU per token, start-up included", float64(r.CPUPerToken)/1e3),
 		fmt.Sprintf("wall %s, of which load %s", say.Seconds(r.Wall.Seconds()), say.Seconds(r.Span.Seconds())))
 	if r.MemoryBytes > 0 {
-		facts = append(facts, fmt.Sprintf("%.0f MB of memory", float64(r.MemoryBytes)/1e6))
+		facts.addf("%.0f MB of memory", float64(r.MemoryBytes)/1e6)
 	}
 	p.line("%s", strings.Join(facts, " · "))
 	if r.Reported == nil {

@@ -18,7 +18,7 @@ func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
 		m.Title = []string{p.B + " against " + p.A, p.What}
 	}
 	for _, n := range p.Notes {
-		m.Notes = append(m.Notes, n)
+		m.Notes.add(n)
 	}
 	few := ""
 	if len(p.Rows) == 0 || p.Rows[0].TooFewLaunches() {
@@ -47,7 +47,7 @@ func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
 		}
 		row := make([]string, len(m.Table.Head))
 		copy(row, []string{name, x, y, change})
-		m.Table.Rows = append(m.Table.Rows, row)
+		m.Table.AddRow(row...)
 	}
 	if len(p.Rows) == 0 {
 		add("estimate", say.Optional(a.Estimate), say.Optional(b.Estimate), "")
@@ -67,24 +67,24 @@ func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
 	if len(m.Table.Rows) == 0 {
 		m.Table = Table{}
 	} else if a.AtLeast != nil || b.AtLeast != nil || a.AtMost != nil || b.AtMost != nil {
-		m.Legend = append(m.Legend, "at least and at most: both hold at "+say.Percent(max(a.Level, b.Level)))
+		m.Legend.add("at least and at most: both hold at " + say.Percent(max(a.Level, b.Level)))
 		if least+most != "" {
-			m.Legend = append(m.Legend, "their changes: each at 95 %")
+			m.Legend.add("their changes: each at 95 %")
 		}
 	}
 	if a.USDPerMOutput != nil || b.USDPerMOutput != nil {
-		m.Legend = append(m.Legend, "$ per million output tokens within the SLO, at the load that was verified")
+		m.Legend.add("$ per million output tokens within the SLO, at the load that was verified")
 	}
 	for _, s := range []struct {
 		name string
 		of   *compare.Found
 	}{{p.A, a}, {p.B, b}} {
 		if s.of.Binding != "" && s.of.Binding != p.Capacity.SLO {
-			m.Notes = append(m.Notes, s.name+": "+s.of.Binding+" is reached first")
+			m.Notes.add(s.name + ": " + s.of.Binding + " is reached first")
 		}
 	}
 	for _, l := range p.Left {
-		m.Notes = append(m.Notes, "no estimate: "+l.Why)
+		m.Notes.add("no estimate: " + l.Why)
 	}
 	told := *p
 	told.Left = nil
@@ -147,12 +147,12 @@ func (m *AnswerModel) answerFromCapacities(p *compare.Pair, v compare.Verdict) {
 		if change != "" {
 			m.Claim += ": " + change
 		}
-		m.More = append(m.More, "no verdict on the systems ("+v.Why+")", moreLaunches())
+		m.More.add("no verdict on the systems ("+v.Why+")", moreLaunches())
 	} else {
-		m.More = append(m.More, said)
+		m.More.add(said)
 	}
 	if x, y := a.USDPerMOutput, b.USDPerMOutput; x != nil && y != nil {
-		m.More = append(m.More, fmt.Sprintf("$%s against $%s per million output tokens within the SLO", say.Quantity(*y), say.Quantity(*x)))
+		m.More.addf("$%s against $%s per million output tokens within the SLO", say.Quantity(*y), say.Quantity(*x))
 	}
 }
 

@@ -20,8 +20,8 @@ type ChoiceModel struct {
 	Answer  string     // which deployment, for how much
 	Facts   [][]string // of it, a line each
 	Options Table
-	Legend  []string
-	Remarks []string // what a reader must know of the numbers
+	Legend  texts
+	Remarks texts    // what a reader must know of the numbers
 	Start   []string // commands, a line each
 	Verify  []string
 	Choice  *choose.Choice
@@ -65,20 +65,20 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	}
 	m.Options, m.Legend = optionTable(x)
 	m.Remarks = append(errorsToExpect(x), describeFailures(x)...)
-	m.Remarks = append(m.Remarks, candidatesLooked(x))
+	m.Remarks.add(candidatesLooked(x))
 	switch w := best.Whole; {
 	case w == nil:
 	case w.Router == choose.Session:
-		m.Remarks = append(m.Remarks, "this router goes by the header X-Session-ID: have each conversation send its own; behind one that goes by what prompts begin with as many engines miss the limits")
+		m.Remarks.add("this router goes by the header X-Session-ID: have each conversation send its own; behind one that goes by what prompts begin with as many engines miss the limits")
 	case w.Router == choose.CacheAware && w.BalanceAbsThreshold == 0 && w.Capacity > 0 && w.Capacity < unevenly*best.Capacity*float64(best.Engines):
-		m.Remarks = append(m.Remarks, "this router sends what begins alike, as with one system prompt, to one engine until that has 64 requests more than another (balance_abs_threshold): with light loads few engines work")
+		m.Remarks.add("this router sends what begins alike, as with one system prompt, to one engine until that has 64 requests more than another (balance_abs_threshold): with light loads few engines work")
 	}
 	m.Start = []string{say.ShellLine(best.ServeCommand())}
 	if router := best.RouterCommand(best.WorkerURLs()...); router != nil {
 		m.Start = append(m.Start, say.ShellLine(router))
 	}
 	if best.IsBaseModel() {
-		m.Remarks = append(m.Remarks, "the checkpoint in the line below is of the base model: for chats take the one that was trained for them, which is served alike")
+		m.Remarks.add("the checkpoint in the line below is of the base model: for chats take the one that was trained for them, which is served alike")
 	}
 	m.Verify = []string{say.ShellLine(x.VerifyCommand(best, "http://HOST:8000")), say.ShellLine(x.VerifyCommand(best, ""))}
 	return m
@@ -303,7 +303,7 @@ func optionTable(x *choose.Choice) (t Table, legend []string) {
 			}
 			row = append(row, hour, million, interval)
 		}
-		t.Rows = append(t.Rows, append(row, probabilityText(o.Cheapest), limitName(o.Claim)))
+		t.AddRow(append(row, probabilityText(o.Cheapest), limitName(o.Claim))...)
 	}
 	carries := "requests"
 	if x.Turns > 0 {
@@ -357,7 +357,7 @@ func EngineName(o *choose.Option) string {
 }
 
 // errorsToExpect says how far off the twin may be, for each kind of systems.
-func errorsToExpect(x *choose.Choice) (list []string) {
+func errorsToExpect(x *choose.Choice) (list texts) {
 	type open struct {
 		kernels bool
 		engine  string
@@ -372,7 +372,7 @@ func errorsToExpect(x *choose.Choice) (list []string) {
 		case o.Error.Lockstep:
 			if !seen[""] {
 				seen[""] = true
-				list = append(list, fmt.Sprintf("engines that share experts take their steps together: of such none of vLLM's was measured, and of another engine's TPOT was up to %.1f times as long or short and TTFT %.1f times, which is what is expected here; without enable_expert_parallel the errors are known", 1+o.Error.TPOTPct/100, 1+o.Error.TTFTPct/100))
+				list.addf("engines that share experts take their steps together: of such none of vLLM's was measured, and of another engine's TPOT was up to %.1f times as long or short and TTFT %.1f times, which is what is expected here; without enable_expert_parallel the errors are known", 1+o.Error.TPOTPct/100, 1+o.Error.TTFTPct/100)
 			}
 		case o.Error.Of == "":
 			if unknown[key] == nil {
@@ -383,7 +383,7 @@ func errorsToExpect(x *choose.Choice) (list []string) {
 			}
 		case !seen[o.Error.Of]:
 			seen[o.Error.Of] = true
-			list = append(list, fmt.Sprintf("%s: four of five predictions are within %.0f %% in TPOT and %.0f %% in TTFT", o.Error.Of, o.Error.TPOTPct, o.Error.TTFTPct))
+			list.addf("%s: four of five predictions are within %.0f %% in TPOT and %.0f %% in TTFT", o.Error.Of, o.Error.TPOTPct, o.Error.TTFTPct)
 		}
 	}
 	for _, key := range order {
@@ -392,10 +392,10 @@ func errorsToExpect(x *choose.Choice) (list []string) {
 			known = "only of its kernels: taken to be as far off as the worst that is known of such models elsewhere"
 		}
 		if !isEngineValidated(key.engine) {
-			list = append(list, fmt.Sprintf("%s's scheduler was held against no running server: taken to be as far off as the worst of all that is known of vLLM, %.0f %% in TPOT and %.0f %% in TTFT", key.engine, key.error.TPOTPct, key.error.TTFTPct))
+			list.addf("%s's scheduler was held against no running server: taken to be as far off as the worst of all that is known of vLLM, %.0f %% in TPOT and %.0f %% in TTFT", key.engine, key.error.TPOTPct, key.error.TTFTPct)
 			continue
 		}
-		list = append(list, fmt.Sprintf("of %s no measurement of such a system is public, %s, %.0f %% in TPOT and %.0f %% in TTFT", strings.Join(unknown[key], ", "), known, key.error.TPOTPct, key.error.TTFTPct))
+		list.addf("of %s no measurement of such a system is public, %s, %.0f %% in TPOT and %.0f %% in TTFT", strings.Join(unknown[key], ", "), known, key.error.TPOTPct, key.error.TTFTPct)
 	}
 	return list
 }
@@ -407,7 +407,7 @@ func isEngineValidated(name string) bool {
 }
 
 // describeFailures says where the limits cannot be met, for each accelerator what came nearest.
-func describeFailures(x *choose.Choice) (list []string) {
+func describeFailures(x *choose.Choice) (list texts) {
 	best := map[string]choose.Failing{}
 	var order []string
 	for _, f := range x.Failing {
@@ -434,7 +434,7 @@ func describeFailures(x *choose.Choice) (list []string) {
 		if f.Within {
 			why += "; that is within the twin's error to expect, so one may do after all"
 		}
-		list = append(list, fmt.Sprintf("%s does not meet %s: %s", name, f.Claim, why))
+		list.addf("%s does not meet %s: %s", name, f.Claim, why)
 	}
 	return list
 }
@@ -442,15 +442,15 @@ func describeFailures(x *choose.Choice) (list []string) {
 // candidatesLooked says what became of all.
 func candidatesLooked(x *choose.Choice) string {
 	n := x.Counts
-	parts := []string{fmt.Sprintf("%s candidates", say.Count(n.All))}
+	parts := texts{fmt.Sprintf("%s candidates", say.Count(n.All))}
 	for _, r := range x.Refused {
-		parts = append(parts, fmt.Sprintf("%s cannot exist (%s)", say.Count(r.Count), r.Why))
+		parts.addf("%s cannot exist (%s)", say.Count(r.Count), r.Why)
 	}
 	if n.Bounded > 0 {
-		parts = append(parts, fmt.Sprintf("%s on hardware that cannot meet the limits", say.Count(n.Bounded)))
+		parts.addf("%s on hardware that cannot meet the limits", say.Count(n.Bounded))
 	}
 	if n.Dearer > 0 {
-		parts = append(parts, fmt.Sprintf("%s dearer by more than any error", say.Count(n.Dearer)))
+		parts.addf("%s dearer by more than any error", say.Count(n.Dearer))
 	}
 	return strings.Join(append(parts, fmt.Sprintf("%s simulated", say.Count(n.Simulated))), ", ")
 }

@@ -552,8 +552,8 @@ func cheapestPoint(run *result.Run) (at int, usd float64) {
 }
 
 // limiterLines says what limits the target, as far as the run tells.
-func limiterLines(run *result.Run) (list []string) {
-	addSentence := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+func limiterLines(run *result.Run) (list texts) {
+	addSentence := func(format string, args ...any) { list.addf(format, args...) }
 	if c := run.Capacity; c != nil && severalLimits(c) {
 		addSentence("%s is reached before the other limits.", c.Binding)
 	}

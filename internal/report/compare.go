@@ -37,10 +37,10 @@ type PairModel struct {
 	Overload string // which side alone does not keep up
 
 	Table  Table
-	Legend []string
+	Legend texts
 	Paired *PairedModel
 	Day    *Table // the times of day at which both were measured, nil where they share none
-	Notes  []string
+	Notes  texts
 }
 
 // PairedModel is the differences of the same requests, sent at the same times to both sides.
@@ -57,11 +57,11 @@ const NoVerdict = "no verdict"
 
 // AnswerModel is the verdict on one side.
 type AnswerModel struct {
-	Word  string   // of the verdict, "no verdict" where too few launches are compared
-	Claim string   // "b is slower than a"
-	Basis string   // what changed, or why that is not known; "" if the claim says it all
-	Aside bool     // the basis stands in brackets
-	More  []string // what else was found
+	Word  string // of the verdict, "no verdict" where too few launches are compared
+	Claim string // "b is slower than a"
+	Basis string // what changed, or why that is not known; "" if the claim says it all
+	Aside bool   // the basis stands in brackets
+	More  texts  // what else was found
 }
 
 // ClaimSentence is the claim with its basis.
@@ -131,7 +131,7 @@ func bySide(c *compare.Comparison) *Table {
 		t.Head = append(t.Head, s.Name)
 	}
 	for _, d := range c.Differences {
-		t.Rows = append(t.Rows, append([]string{d.What}, valueTexts(d)...))
+		t.AddRow(append([]string{d.What}, valueTexts(d)...)...)
 	}
 	return t
 }
@@ -172,7 +172,7 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 		m.Title = []string{p.B + " against " + p.A, p.What}
 	}
 	for _, n := range p.Notes {
-		m.Notes = append(m.Notes, n)
+		m.Notes.add(n)
 	}
 	if p.Overload != nil {
 		m.Overload = p.Overload.Text(p.What)
@@ -218,7 +218,7 @@ func pairedModel(p *compare.Pair) *PairedModel {
 		if r.CI95 != nil {
 			interval = pairedMS(r.CI95[0]) + "…" + pairedMS(r.CI95[1])
 		}
-		m.Table.Rows = append(m.Table.Rows, []string{r.Metric, pairedMS(r.Mean), interval, pairedMS(r.P50), pairedMS(r.P90), say.Count(r.Pairs)})
+		m.Table.AddRow(r.Metric, pairedMS(r.Mean), interval, pairedMS(r.P50), pairedMS(r.P90), say.Count(r.Pairs))
 	}
 	return m
 }
@@ -283,7 +283,7 @@ func (m *PairModel) writeTable(p *compare.Pair, verdicts bool) {
 			}
 			row = append(row, word)
 		}
-		m.Table.Rows = append(m.Table.Rows, row)
+		m.Table.AddRow(row...)
 	}
 	if len(p.Rows) == 0 {
 		m.Table = Table{}
@@ -334,35 +334,35 @@ func (m *PairModel) addLegend(c *compare.Comparison, p *compare.Pair) {
 			corrected++
 		}
 		if r.Verdict == compare.Equivalent && !r.Why.IsNone() && r.PAdjusted != nil {
-			m.Notes = append(m.Notes, r.Metric+" "+say.RelativeChange(r.Change, r.OfShare())+": "+ReasonText(r.Why))
+			m.Notes.add(r.Metric + " " + say.RelativeChange(r.Change, r.OfShare()) + ": " + ReasonText(r.Why))
 		}
 	}
 	if few {
-		m.Legend = append(m.Legend, "~ few independent samples")
+		m.Legend.add("~ few independent samples")
 	}
 	if missing != "" {
-		m.Legend = append(m.Legend, "no interval: "+missing)
+		m.Legend.add("no interval: " + missing)
 	}
 	if text := detectableText(p); text != "" {
-		m.Notes = append(m.Notes, text)
+		m.Notes.add(text)
 	}
 	if robust {
-		m.Legend = append(m.Legend, "HL: Hodges-Lehmann")
+		m.Legend.add("HL: Hodges-Lehmann")
 	}
 	if slices.ContainsFunc(p.Rows, beyondMargin) {
-		m.Legend = append(m.Legend, "equivalent: the 90 % interval lies within")
+		m.Legend.add("equivalent: the 90 % interval lies within")
 	}
 	if slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.Primary }) {
-		m.Legend = append(m.Legend, "† primary, tested alone")
+		m.Legend.add("† primary, tested alone")
 	}
 	if slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.PreRegistered && !r.Primary }) {
-		m.Legend = append(m.Legend, "* named in --fail-if, not corrected")
+		m.Legend.add("* named in --fail-if, not corrected")
 	}
 	if corrected > 0 {
-		m.Legend = append(m.Legend, fmt.Sprintf("verdicts corrected for %s", say.Plural(c.Corrected, "test")))
+		m.Legend.addf("verdicts corrected for %s", say.Plural(c.Corrected, "test"))
 	}
 	if slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.Unit == "ms" }) {
-		m.Legend = append(m.Legend, "times in ms")
+		m.Legend.add("times in ms")
 	}
 	m.noteLaunchesNeeded(p)
 	m.addUncompared(p)
@@ -411,7 +411,7 @@ func (m *PairModel) noteLaunchesNeeded(p *compare.Pair) {
 		sizes[i] = "to detect " + x + power + ": " + strings.Join(of[x], ", ")
 	}
 	if len(sizes) > 0 {
-		m.Notes = append(m.Notes, "launches a side "+strings.Join(sizes, "; "))
+		m.Notes.add("launches a side " + strings.Join(sizes, "; "))
 	}
 }
 
@@ -422,7 +422,7 @@ func (m *PairModel) addUncompared(p *compare.Pair) {
 		costs = append(costs, "a "+c.Label+" "+dollarsOf(c.A)+" → "+dollarsOf(c.B))
 	}
 	if len(costs) > 0 {
-		m.Notes = append(m.Notes, "cost, by price and rate: "+strings.Join(costs, "; "))
+		m.Notes.add("cost, by price and rate: " + strings.Join(costs, "; "))
 	}
 	var reasons []string
 	of := map[string][]string{}
@@ -433,7 +433,7 @@ func (m *PairModel) addUncompared(p *compare.Pair) {
 		of[l.Why] = append(of[l.Why], l.Metric)
 	}
 	for _, why := range reasons {
-		m.Notes = append(m.Notes, "not compared: "+strings.Join(of[why], ", ")+": "+why)
+		m.Notes.add("not compared: " + strings.Join(of[why], ", ") + ": " + why)
 	}
 }
 
@@ -482,12 +482,12 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		// Too few launches are no finding, and what they show is not to be talked away.
 		m.Word, m.Claim = NoVerdict, "no verdict on "+b+" against "+a
 		if seen := namedChanges(c, v.B, beyondChance); len(seen) > 0 {
-			m.More = append(m.More, "seen between these launches: "+strings.Join(seen, ", "))
+			m.More.add("seen between these launches: " + strings.Join(seen, ", "))
 		}
 		if short := c.TooShort(v.B); !short.IsNone() {
-			m.More = append(m.More, tooShort(short))
+			m.More.add(tooShort(short))
 		} else {
-			m.More = append(m.More, moreLaunches())
+			m.More.add(moreLaunches())
 		}
 	case compare.Equivalent:
 		m.Claim = b + " is equivalent to " + a + " within " + within
@@ -500,7 +500,7 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	}
 	if v.Scope != "" && v.Word != compare.NotCompared && v.Word != compare.OtherInstrument && m.Word != NoVerdict {
 		m.Claim += ", " + string(v.Scope)
-		m.More = append(m.More, scopeNote(v.Scope))
+		m.More.add(scopeNote(v.Scope))
 	}
 	for i := range c.Pairs {
 		if p := &c.Pairs[i]; p.B == v.B && p.Capacity != nil && c.Primary == "" {
@@ -511,14 +511,14 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		m.leadWithPrimary(c, v, changes)
 	}
 	if v.Equivalent > 0 && v.Word != compare.Equivalent {
-		m.More = append(m.More, say.Count(v.Equivalent)+" equivalent within "+within)
+		m.More.add(say.Count(v.Equivalent) + " equivalent within " + within)
 	}
 	if v.Undistinguished > 0 && (v.Word != compare.Undistinguished || v.Equivalent > 0) {
-		m.More = append(m.More, say.Count(v.Undistinguished)+" not distinguishable")
+		m.More.add(say.Count(v.Undistinguished) + " not distinguishable")
 	}
 	if v.Word != compare.NotCompared {
 		for _, l := range v.Lost {
-			m.More = append(m.More, "not compared at "+l)
+			m.More.add("not compared at " + l)
 		}
 	}
 	return m
@@ -610,7 +610,7 @@ func beyondChance(r *compare.Row) bool {
 
 // namedChanges returns the largest changes among the rows that count. It adds the place if there
 // are several places.
-func namedChanges(c *compare.Comparison, b string, counts func(*compare.Row) bool) (out []string) {
+func namedChanges(c *compare.Comparison, b string, counts func(*compare.Row) bool) (out texts) {
 	type change struct {
 		text, where string
 		size        float64
@@ -634,10 +634,10 @@ func namedChanges(c *compare.Comparison, b string, counts func(*compare.Row) boo
 		if places > 1 {
 			text += " at " + x.where
 		}
-		out = append(out, text)
+		out.add(text)
 	}
 	if n := len(all) - mostNamed; n > 0 {
-		out = append(out, fmt.Sprintf("and %d more", n))
+		out.addf("and %d more", n)
 	}
 	return out
 }
@@ -722,7 +722,7 @@ func (m *PairModel) narrowTable() (Table, []string) {
 		if last := &r[len(r)-1]; *last == compare.Undistinguished {
 			*last = "?"
 		}
-		t.Rows = append(t.Rows, r)
+		t.AddRow(r...)
 	}
 	if slices.ContainsFunc(t.Rows, func(r []string) bool { return r[len(r)-1] == "?" }) {
 		legend = append([]string{"? " + compare.Undistinguished}, legend...)

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -32,14 +31,14 @@ func (m *PairModel) addDayComparison(p *compare.Pair) {
 		if tokens {
 			row = append(row, number(at.A.TPOT), number(at.B.TPOT))
 		}
-		t.Rows = append(t.Rows, row)
+		t.AddRow(row...)
 	}
 	m.Day = t
-	var parts []string
+	var parts texts
 	for _, s := range d.Slower {
-		parts = append(parts, fmt.Sprintf("%s in %s p50, %s× at %s–%s", s.Side, strings.ToUpper(s.Metric), say.Decimal(s.Times, 1), s.From, s.To))
+		parts.addf("%s in %s p50, %s× at %s–%s", s.Side, strings.ToUpper(s.Metric), say.Decimal(s.Times, 1), s.From, s.To)
 	}
 	if len(parts) > 0 {
-		m.Notes = append(m.Notes, "slower at some times than at others, by the runs' own test: "+strings.Join(parts, "; "))
+		m.Notes.add("slower at some times than at others, by the runs' own test: " + strings.Join(parts, "; "))
 	}
 }

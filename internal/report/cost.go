@@ -111,12 +111,12 @@ func capacityCost(run *result.Run, load func(float64) string) []string {
 	if usd == nil {
 		return nil
 	}
-	parts := []string{fmt.Sprintf("$%s per million output tokens within the SLO, at %s", say.Quantity(*usd), load(*run.Capacity.Load))}
+	parts := texts{fmt.Sprintf("$%s per million output tokens within the SLO, at %s", say.Quantity(*usd), load(*run.Capacity.Load))}
 	if q := run.Capacity.Cost; q != nil {
 		if x := q.WithHeadroom.USDPerMGoodOutput; x != nil && q.Headroom > 0 && q.AtCapacity.Basis != result.TokenPrice {
-			parts = append(parts, fmt.Sprintf("$%s with %s headroom, at %s", say.Quantity(*x), say.Percent(q.Headroom), load(*run.Capacity.Load*(1-q.Headroom))))
+			parts.addf("$%s with %s headroom, at %s", say.Quantity(*x), say.Percent(q.Headroom), load(*run.Capacity.Load*(1-q.Headroom)))
 		}
-		parts = append(parts, priceText(&q.AtCapacity))
+		parts.add(priceText(&q.AtCapacity))
 	}
 	return parts
 }

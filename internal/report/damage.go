@@ -8,17 +8,17 @@ import (
 )
 
 // damageLines says what a run's journal lost, a sentence for each damaged stretch.
-func damageLines(run *result.Run) (lines []string) {
+func damageLines(run *result.Run) (lines texts) {
 	const most = 5
 	for i := range run.Damage {
 		if i == most {
-			lines = append(lines, fmt.Sprintf("%d further parts of the journal are damaged, see run.json", len(run.Damage)-most))
+			lines.addf("%d further parts of the journal are damaged, see run.json", len(run.Damage)-most)
 			break
 		}
-		lines = append(lines, "the journal is damaged: "+lostRecords(&run.Damage[i]))
+		lines.add("the journal is damaged: " + lostRecords(&run.Damage[i]))
 	}
 	if run.Unplanned > 0 {
-		lines = append(lines, fmt.Sprintf("what was planned of %s is lost with the damaged part: they are in requests.parquet, and in no figure", say.Plural(run.Unplanned, "request")))
+		lines.addf("what was planned of %s is lost with the damaged part: they are in requests.parquet, and in no figure", say.Plural(run.Unplanned, "request"))
 	}
 	return lines
 }

@@ -126,38 +126,38 @@ func DrawFile(name string, t *workload.Trace) Drawing {
 }
 
 // presetFacts returns the facts about a preset besides its lengths.
-func presetFacts(p workload.Preset) (facts []string) {
-	facts = append(facts, "hardest on "+p.Stresses, "from "+p.Source)
+func presetFacts(p workload.Preset) (facts texts) {
+	facts.add("hardest on "+p.Stresses, "from "+p.Source)
 	switch {
 	case p.Prefix > 0 && p.PrefixShare > 0:
-		facts = append(facts, fmt.Sprintf("%s tokens in front of every prompt, the same for %s of the requests; --input comes behind them", say.Count(p.Prefix), say.Percent(p.PrefixShare)))
+		facts.addf("%s tokens in front of every prompt, the same for %s of the requests; --input comes behind them", say.Count(p.Prefix), say.Percent(p.PrefixShare))
 	case p.Prefix > 0:
-		facts = append(facts, fmt.Sprintf("%s tokens in front of every prompt, of its own; --input comes behind them", say.Count(p.Prefix)))
+		facts.addf("%s tokens in front of every prompt, of its own; --input comes behind them", say.Count(p.Prefix))
 	}
 	if p.SLO != "" {
-		facts = append(facts, "judged by --slo "+p.SLO+" where no other is given: "+objectiveNamed(p.SLO))
+		facts.add("judged by --slo " + p.SLO + " where no other is given: " + objectiveNamed(p.SLO))
 		if tighter := objectiveNamed(p.SLO + "-interactive"); tighter != "" {
-			facts = append(facts, "or by --slo "+p.SLO+"-interactive: "+tighter)
+			facts.add("or by --slo " + p.SLO + "-interactive: " + tighter)
 		}
 	}
 	if a := p.Arrivals; a.Law != "" {
-		facts = append(facts, fmt.Sprintf("in the data %s requests/s came, their counts in 1, 10 and 60 s with dispersion %s, %s and %s: --arrival '%s' is near that at this rate",
-			say.Decimal(a.Rate, 2), say.Decimal(a.Dispersion[0], 2), say.Decimal(a.Dispersion[1], 1), say.Decimal(a.Dispersion[2], 1), a.Law))
+		facts.addf("in the data %s requests/s came, their counts in 1, 10 and 60 s with dispersion %s, %s and %s: --arrival '%s' is near that at this rate",
+			say.Decimal(a.Rate, 2), say.Decimal(a.Dispersion[0], 2), say.Decimal(a.Dispersion[1], 1), say.Decimal(a.Dispersion[2], 1), a.Law)
 	}
 	if p.Correlation != 0 {
-		facts = append(facts, "rank correlation of prompts and answers "+say.Decimal(p.Correlation, 2))
+		facts.add("rank correlation of prompts and answers " + say.Decimal(p.Correlation, 2))
 	}
 	return facts
 }
 
 // presetSettings are those that ask for the same.
 func presetSettings(p workload.Preset) []string {
-	list := []string{"--input '" + p.Input + "'", "--output '" + p.Output + "'"}
+	list := texts{"--input '" + p.Input + "'", "--output '" + p.Output + "'"}
 	if p.Prefix > 0 {
-		list = append(list, fmt.Sprintf("--prefix %d --prefix-share %s", p.Prefix, say.Exact(p.PrefixShare)))
+		list.addf("--prefix %d --prefix-share %s", p.Prefix, say.Exact(p.PrefixShare))
 	}
 	if p.Correlation != 0 {
-		list = append(list, "--set correlation="+say.Exact(p.Correlation))
+		list.add("--set correlation=" + say.Exact(p.Correlation))
 	}
 	return list
 }
@@ -178,7 +178,7 @@ func (d *Drawing) QuantileTable() Table {
 		for _, p := range []float64{.01, .1, .5, .9, .99, 1} {
 			row = append(row, written(values[min(int(p*float64(n)), n-1)]))
 		}
-		t.Rows = append(t.Rows, row)
+		t.AddRow(row...)
 	}
 	whole := func(x float64) string { return say.Count(int64(math.Round(x))) }
 	for _, p := range d.Parts {

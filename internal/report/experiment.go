@@ -28,7 +28,7 @@ type DecisionSection struct {
 	ID, Title string
 	Table     Table
 	Brief     Table // for a terminal, in place of Table
-	Lines     []string
+	Lines     texts
 	Commands  []string
 	InFiles   bool // not for a terminal
 }
@@ -124,33 +124,33 @@ func boundMark(s *experiment.Standing) string {
 	return s.Bound + " "
 }
 
-func decisionBasis(r *experiment.Record) (list []string) {
-	list = append(list, r.Contract.Limits+" · "+r.Contract.Workload+", row "+r.Contract.Row)
+func decisionBasis(r *experiment.Record) (list texts) {
+	list.add(r.Contract.Limits + " · " + r.Contract.Workload + ", row " + r.Contract.Row)
 	if s := standingOf(r, r.Accepted); s != nil {
-		var parts []string
+		var parts texts
 		if s.Least != nil {
-			parts = append(parts, fmt.Sprintf("at least %s (%s, corrected for all looks and configurations)", perS(*s.Least), formatConfidence(r)))
+			parts.addf("at least %s (%s, corrected for all looks and configurations)", perS(*s.Least), formatConfidence(r))
 		}
 		if s.Carries != nil {
-			parts = append(parts, fmt.Sprintf("%s%s above what is wanted", boundMark(s), say.Percent(*s.Carries/r.Contract.Capacity-1)))
+			parts.addf("%s%s above what is wanted", boundMark(s), say.Percent(*s.Carries/r.Contract.Capacity-1))
 		}
 		if s.USDPerM != nil {
 			text := usdText(*s.USDPerM) + " per million output tokens within the limits"
 			if limit := r.Contract.USDPerM; limit != nil {
 				text += ", " + usdText(*limit) + " allowed"
 			}
-			parts = append(parts, text)
+			parts.add(text)
 		}
-		list = append(list, strings.Join(parts, " · "))
+		list.add(strings.Join(parts, " · "))
 		switch {
 		case s.Change != nil:
 			text := fmt.Sprintf("%s%s against the baseline%s", say.RelativeChange(*s.Change, false), byGPU(r), changeInterval(s.Change95, false))
 			if s.PAdjusted != nil && *s.PAdjusted >= 1-r.Contract.Confidence {
 				text += ", which is not established; but the baseline may lose more"
 			}
-			list = append(list, text)
+			list.add(text)
 		case len(r.Standings) > 1:
-			list = append(list, "no other configuration that meets the contract is established to carry more")
+			list.add("no other configuration that meets the contract is established to carry more")
 		}
 	}
 	if r.Open != "" {
@@ -158,21 +158,21 @@ func decisionBasis(r *experiment.Record) (list []string) {
 		if best := highestCapacity(r); best != nil && best.Launches > 1 { // a bound is named
 			why += " (" + formatConfidence(r) + ", corrected for all looks and configurations)"
 		}
-		list = append(list, why)
+		list.add(why)
 	}
 	if text := othersText(r); text != "" {
-		list = append(list, text)
+		list.add(text)
 	}
 	if len(r.Launches.Before) > 0 {
 		var planned []string
 		for _, n := range r.Launches.Before {
 			planned = append(planned, say.Count(n))
 		}
-		list = append(list, fmt.Sprintf("launches were added after %s were looked at: all that is claimed together holds with %s, and not %s", strings.Join(planned, " and then "), formatConfidence(r), say.Percent(r.Contract.Confidence)))
+		list.addf("launches were added after %s were looked at: all that is claimed together holds with %s, and not %s", strings.Join(planned, " and then "), formatConfidence(r), say.Percent(r.Contract.Confidence))
 	}
 	for _, c := range r.Controls {
 		if c.Moved {
-			list = append(list, fmt.Sprintf("a control moved: %s of %s with %s, %s", c.Metric, c.Row, c.Configuration, say.RelativeChange(c.Change, c.OfShare)))
+			list.addf("a control moved: %s of %s with %s, %s", c.Metric, c.Row, c.Configuration, say.RelativeChange(c.Change, c.OfShare))
 		}
 	}
 	uncounted := ""
@@ -249,24 +249,24 @@ func configurationSection(r *experiment.Record) DecisionSection {
 		if c.USDPerM != nil {
 			row[6] = usdText(*c.USDPerM)
 		}
-		s.Table.Rows = append(s.Table.Rows, row)
+		s.Table.AddRow(row...)
 	}
 	s.Brief = s.Table.withoutColumns(func(column int) bool { return column == 5 })
 	byGPU := ""
 	if r.PerGPU {
 		byGPU = " by GPU"
 	}
-	s.Lines = append(s.Lines, "carries: requests per second within the limits, geometric mean over launches; change: of that"+byGPU+", against the baseline, by launches of the same block; intervals are of each line alone")
+	s.Lines.add("carries: requests per second within the limits, geometric mean over launches; change: of that" + byGPU + ", against the baseline, by launches of the same block; intervals are of each line alone")
 	if r.PerGPU {
 		for _, c := range r.Standings[1:] {
 			if base := r.Standings[0].GPUs; c.GPUs != base {
-				s.Lines = append(s.Lines, fmt.Sprintf("%s has %s, the baseline %d", c.Name, say.Plural(c.GPUs, "GPU"), base))
+				s.Lines.addf("%s has %s, the baseline %d", c.Name, say.Plural(c.GPUs, "GPU"), base)
 			}
 		}
 	}
 	for i := range r.Standings {
 		if c := &r.Standings[i]; len(c.Unknown) > 0 {
-			s.Lines = append(s.Lines, fmt.Sprintf("%s: %s is not known to be applied: the server does not report it", c.Name, strings.Join(c.Unknown, ", ")))
+			s.Lines.addf("%s: %s is not known to be applied: the server does not report it", c.Name, strings.Join(c.Unknown, ", "))
 		}
 	}
 	var reasons []string // each with those that it rejects
@@ -286,10 +286,10 @@ func configurationSection(r *experiment.Record) DecisionSection {
 		names[why] = append(names[why], c.Name)
 	}
 	for _, why := range reasons {
-		s.Lines = append(s.Lines, strings.Join(names[why], ", ")+": "+why)
+		s.Lines.add(strings.Join(names[why], ", ") + ": " + why)
 	}
 	for i := range r.NotStarted {
-		s.Lines = append(s.Lines, notStarted(&r.NotStarted[i])...)
+		s.Lines.add(notStarted(&r.NotStarted[i])...)
 	}
 	return s
 }
@@ -352,10 +352,10 @@ func hypothesisSection(r *experiment.Record) DecisionSection {
 		if h.Expected != "" {
 			text += "; " + h.Expected
 		}
-		s.Lines = append(s.Lines, text)
+		s.Lines.add(text)
 	}
 	if len(s.Lines) > 0 {
-		s.Lines = append(s.Lines, fmt.Sprintf("each by itself, at %s, by launches", say.Percent(r.Contract.Confidence)))
+		s.Lines.addf("each by itself, at %s, by launches", say.Percent(r.Contract.Confidence))
 	}
 	return s
 }
@@ -384,20 +384,20 @@ func effectSection(r *experiment.Record) DecisionSection {
 			ci = effectInterval(*e.Interval, e.OfShare)
 		}
 		row := []string{e.Configuration, e.Row, e.Metric, write(e.Baseline), write(e.Value), say.RelativeChange(e.Change, e.OfShare), ci, e.Verdict}
-		s.Table.Rows = append(s.Table.Rows, row)
+		s.Table.AddRow(row...)
 		switch e.Verdict {
 		case experiment.NotDiscerned:
 			open++
 		case experiment.Alike:
 			same++
 		default:
-			s.Brief.Rows = append(s.Brief.Rows, row)
+			s.Brief.AddRow(row...)
 		}
 	}
 	if len(r.Effects) == 0 {
 		return DecisionSection{}
 	}
-	s.Lines = append(s.Lines, fmt.Sprintf("%s of %d effects established, corrected for their number and for the looks; %d not distinguishable, %d the same in every launch", say.Count(len(s.Brief.Rows)), len(r.Effects), open, same))
+	s.Lines.addf("%s of %d effects established, corrected for their number and for the looks; %d not distinguishable, %d the same in every launch", say.Count(len(s.Brief.Rows)), len(r.Effects), open, same)
 	return s
 }
 
@@ -408,14 +408,14 @@ func controlSection(r *experiment.Record) DecisionSection {
 	for _, c := range r.Controls {
 		if c.Moved {
 			moved++
-			s.Lines = append(s.Lines, fmt.Sprintf("moved: %s of %s with %s, %s: the machine changed, or the knob does more than the plan says", c.Metric, c.Row, c.Configuration, say.RelativeChange(c.Change, c.OfShare)))
+			s.Lines.addf("moved: %s of %s with %s, %s: the machine changed, or the knob does more than the plan says", c.Metric, c.Row, c.Configuration, say.RelativeChange(c.Change, c.OfShare))
 		}
 	}
 	judged := func(c experiment.ControlRecord) bool { return c.PAdjusted != nil }
 	if n := len(r.Controls); n > 0 && !slices.ContainsFunc(r.Controls, judged) {
-		s.Lines = append(s.Lines, fmt.Sprintf("%d metrics of rows that the plan says a knob does not move are measured; nothing tells yet how launches differ", n))
+		s.Lines.addf("%d metrics of rows that the plan says a knob does not move are measured; nothing tells yet how launches differ", n)
 	} else if n > 0 {
-		s.Lines = append(s.Lines, fmt.Sprintf("%d of %d metrics of rows that the plan says a knob does not move have moved, by its first launch, corrected for their number", moved, n))
+		s.Lines.addf("%d of %d metrics of rows that the plan says a knob does not move have moved, by its first launch, corrected for their number", moved, n)
 	}
 	return s
 }
@@ -423,14 +423,14 @@ func controlSection(r *experiment.Record) DecisionSection {
 func limiterSection(r *experiment.Record) DecisionSection {
 	s := DecisionSection{ID: "limits", Title: "What limits it"}
 	if l := r.Limiter; l != nil {
-		s.Lines = append(s.Lines, l.Configuration+": "+l.Sentence)
+		s.Lines.add(l.Configuration + ": " + l.Sentence)
 		if l.Try != "" {
-			s.Lines = append(s.Lines, "try "+l.Try)
+			s.Lines.add("try " + l.Try)
 		}
-		s.Lines = append(s.Lines, "in full: pitot explain "+say.ShellLine([]string{l.Run}))
+		s.Lines.add("in full: pitot explain " + say.ShellLine([]string{l.Run}))
 	}
 	if d := r.Distance; d != nil {
-		s.Lines = append(s.Lines, fmt.Sprintf("%s at %s, %s requests at once in an engine: p50 tpot is %s times its floor, at which weights and contexts are read once a step (%s of %s ms); computing takes %s of the peak", d.Configuration, perS(d.Load), say.Quantity(d.Running), say.Quantity(d.TPOT/d.Floor), say.Quantity(d.TPOT), say.Quantity(d.Floor), say.Percent(d.Computing)))
+		s.Lines.addf("%s at %s, %s requests at once in an engine: p50 tpot is %s times its floor, at which weights and contexts are read once a step (%s of %s ms); computing takes %s of the peak", d.Configuration, perS(d.Load), say.Quantity(d.Running), say.Quantity(d.TPOT/d.Floor), say.Quantity(d.TPOT), say.Quantity(d.Floor), say.Percent(d.Computing))
 	}
 	return s
 }
@@ -438,24 +438,24 @@ func limiterSection(r *experiment.Record) DecisionSection {
 // environmentSection is where and with what it was measured.
 func environmentSection(r *experiment.Record) DecisionSection {
 	s := DecisionSection{ID: "environment", Title: "Environment"}
-	s.Lines = append(s.Lines, "target: "+r.Target)
+	s.Lines.add("target: " + r.Target)
 	if len(r.Server) > 0 {
 		var facts []string
 		for _, key := range slices.Sorted(maps.Keys(r.Server)) {
 			facts = append(facts, key+" "+r.Server[key])
 		}
-		s.Lines = append(s.Lines, "server: "+strings.Join(facts, " · "))
+		s.Lines.add("server: " + strings.Join(facts, " · "))
 	}
-	s.Lines = append(s.Lines, "pitot "+r.Pitot.Version)
+	s.Lines.add("pitot " + r.Pitot.Version)
 	if m := r.Machine; m != nil {
-		s.Lines = append(s.Lines, fmt.Sprintf("client: %s, %s, %s", m.CPU, say.Plural(m.Cores, "core"), m.Kernel))
+		s.Lines.addf("client: %s, %s, %s", m.CPU, say.Plural(m.Cores, "core"), m.Kernel)
 	}
 	for _, x := range r.Sittings {
 		ended := "killed"
 		if x.Ended != "" {
 			ended = dayOf(x.Ended) + ", " + ReasonText(x.Why)
 		}
-		s.Lines = append(s.Lines, fmt.Sprintf("measured with pitot %s: %s to %s", x.Pitot, dayOf(x.Began), ended))
+		s.Lines.addf("measured with pitot %s: %s to %s", x.Pitot, dayOf(x.Began), ended)
 	}
 	s.InFiles = true
 	return s
@@ -464,15 +464,15 @@ func environmentSection(r *experiment.Record) DecisionSection {
 func spreadSection(r *experiment.Record) DecisionSection {
 	s := DecisionSection{ID: "launches", Title: "Launches and time"}
 	if r.Spread != nil {
-		s.Lines = append(s.Lines, fmt.Sprintf("launches of one configuration differ by %s in what they carry (coefficient of variation, within a block)", say.Percent(*r.Spread)))
+		s.Lines.addf("launches of one configuration differ by %s in what they carry (coefficient of variation, within a block)", say.Percent(*r.Spread))
 	}
-	s.Lines = append(s.Lines, badLines(r)...)
+	s.Lines.add(badLines(r)...)
 	if d := r.Drift; d != nil && (d.Slower || d.Interval[0] > 0) {
 		text := "the machine gets faster from launch to launch: " + say.SignedChange(d.PerBlock, false) + changeInterval(&d.Interval, false)
 		if d.Slower {
 			text = "the machine gets slower from launch to launch: " + say.SignedChange(d.PerBlock, false) + changeInterval(&d.Interval, false) + "; what is sure to be carried is said of the last one, and nothing of later ones"
 		}
-		s.Lines = append(s.Lines, text)
+		s.Lines.add(text)
 	}
 	kind := ""
 	if r.Spent.Virtual {
@@ -485,9 +485,9 @@ func spreadSection(r *experiment.Record) DecisionSection {
 	if r.Spent.USD > 0 {
 		text += ", " + usdText(r.Spent.USD) + " at the price of the GPUs"
 	}
-	s.Lines = append(s.Lines, text)
+	s.Lines.add(text)
 	for _, v := range r.Void {
-		s.Lines = append(s.Lines, v)
+		s.Lines.add(v)
 	}
 	return s
 }
@@ -504,10 +504,10 @@ func badLines(r *experiment.Record) (list []string) {
 	if len(r.Bad) == 0 {
 		return list
 	}
-	var names []string
+	var names texts
 	less := 0.0
 	for _, b := range r.Bad {
-		names = append(names, fmt.Sprintf("%s %d (%s)", b.Configuration, b.Launch, say.SignedChange(-b.Less, false)))
+		names.addf("%s %d (%s)", b.Configuration, b.Launch, say.SignedChange(-b.Less, false))
 		less += b.Less / float64(len(r.Bad))
 	}
 	verb := map[bool]string{true: "is not", false: "are not"}[len(r.Bad) == 1]
@@ -519,7 +519,7 @@ func ladderSection(r *experiment.Record) DecisionSection {
 	s.Table.Head = []string{"", "load", "launches", "within", "requests", "violate", "the limit"}
 	for _, c := range r.Standings {
 		for _, l := range c.Ladder {
-			s.Table.Rows = append(s.Table.Rows, []string{c.Name, perS(l.Load), say.Count(l.Launches), say.Count(l.Within), say.Count(l.Requests), say.Percent(l.Violated), l.Limit})
+			s.Table.AddRow(c.Name, perS(l.Load), say.Count(l.Launches), say.Count(l.Within), say.Count(l.Requests), say.Percent(l.Violated), l.Limit)
 		}
 	}
 	s.Brief = Table{Head: s.Table.Head}
@@ -529,7 +529,7 @@ func ladderSection(r *experiment.Record) DecisionSection {
 func nextSection(r *experiment.Record) DecisionSection {
 	s := DecisionSection{ID: "next", Title: "What next"}
 	for _, n := range r.Next {
-		s.Lines = append(s.Lines, n)
+		s.Lines.add(n)
 	}
 	return s
 }

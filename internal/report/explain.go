@@ -43,11 +43,11 @@ func evidenceText(e *explain.Evidence) string {
 // partsText returns the parts of a symptom's mean time, the largest first.
 func partsText(d *explain.Diagnosis) string {
 	sum := 0.0
-	var parts []string
+	var parts texts
 	larger := func(a, b explain.Part) int { return cmp.Compare(b.MS, a.MS) }
 	for _, x := range slices.SortedStableFunc(slices.Values(d.Parts), larger) {
 		if sum += x.MS; x.Share >= 0.005 {
-			parts = append(parts, fmt.Sprintf("%s %s", x.Name, say.Percent(math.Round(100*x.Share)/100)))
+			parts.addf("%s %s", x.Name, say.Percent(math.Round(100*x.Share)/100))
 		}
 	}
 	if len(parts) == 0 {
@@ -254,9 +254,9 @@ func (m *Model) AddExplanation(x *inspect.Explanation) {
 // AddLimiters puts into a comparison what limits a side otherwise than the first.
 func (m *ComparisonModel) AddLimiters(of map[string][]inspect.Change) {
 	for _, side := range slices.Sorted(maps.Keys(of)) {
-		var parts []string
+		var parts texts
 		for _, x := range of[side] {
-			parts = append(parts, fmt.Sprintf("%s at %s: %s → %s", symptomName(x.Symptom), x.Load, x.From, x.To))
+			parts.addf("%s at %s: %s → %s", symptomName(x.Symptom), x.Load, x.From, x.To)
 		}
 		if len(parts) > 0 {
 			m.Differs = append(m.Differs, [2]string{"what limits " + side, strings.Join(parts, "; ")})

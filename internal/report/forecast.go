@@ -38,10 +38,10 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 	t := Table{Head: []string{"one launch", "load", "requests", "tokens in", "out", "time", "question"}}
 	var seconds, requests, in, out float64
 	for _, r := range f.Rows {
-		t.Rows = append(t.Rows, []string{r.Row.Name, r.Load, about(r.Requests), about(r.Input), about(r.Output), say.Seconds(r.Seconds), ""})
+		t.AddRow(r.Row.Name, r.Load, about(r.Requests), about(r.Input), about(r.Output), say.Seconds(r.Seconds), "")
 		seconds, requests, in, out = seconds+r.Seconds, requests+r.Requests, in+r.Input, out+r.Output
 	}
-	t.Rows = append(t.Rows, []string{"all rows", "", about(requests), about(in), about(out), say.Seconds(seconds), ""})
+	t.AddRow("all rows", "", about(requests), about(in), about(out), say.Seconds(seconds), "")
 	t = t.withoutColumns(func(column int) bool { return column == 6 })
 	p.writeTable(t)
 	for _, r := range f.Rows {
@@ -139,7 +139,7 @@ func WriteStatus(w io.Writer, x experiment.Status, f *experiment.Forecast, m Dec
 		if c.GivenUp > 0 {
 			state = "given up after " + say.Plural(c.GivenUp, "launch")
 		}
-		t.Rows = append(t.Rows, []string{c.Name, say.Count(c.Parts), say.Count(c.Of), say.Optional(st.Carries), state})
+		t.AddRow(c.Name, say.Count(c.Parts), say.Count(c.Of), say.Optional(st.Carries), state)
 	}
 	p.writeTable(t)
 	for i := range x.NotStarted {

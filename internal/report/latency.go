@@ -140,7 +140,7 @@ func (m *PointModel) addLatencyTables(p *result.Point) {
 		for _, c := range shown {
 			row = append(row, marks.markedCell(l.summary, c.Key))
 		}
-		m.Latencies.Rows = append(m.Latencies.Rows, append(row, marks.markedCell(l.summary, "max"), marks.markedCell(l.summary, "mean"), say.Count(l.summary.N)))
+		m.Latencies.AddRow(append(row, marks.markedCell(l.summary, "max"), marks.markedCell(l.summary, "mean"), say.Count(l.summary.N))...)
 		m.addLineRemarks(l)
 	}
 	if len(lines) == 0 {
@@ -182,10 +182,10 @@ func (m *PointModel) metricLines(x *result.Metrics) (lines []line) {
 		addRow(rowName(&d), d.Under != "", d.Key, d.Summary)
 	}
 	if tpot, k := x.SummaryOf(metric.TPOT), x.SummaryOf(metric.TokensPerChunk).Value("p50"); tpot != nil && tpot.Label != "" && k != nil && *k > 1 {
-		m.Remarks = append(m.Remarks, "TPOT "+tpot.Label+"; at the median an event carries "+say.Quantity(*k)+" tokens, so it reads too low")
+		m.Remarks.add("TPOT " + tpot.Label + "; at the median an event carries " + say.Quantity(*k) + " tokens, so it reads too low")
 	}
 	for _, why := range whys {
-		m.Remarks = append(m.Remarks, "no "+strings.Join(without[why], ", ")+": "+why)
+		m.Remarks.add("no " + strings.Join(without[why], ", ") + ": " + why)
 	}
 	return lines
 }
@@ -229,14 +229,14 @@ func (m *PointModel) addLineRemarks(l line) {
 		if b, ok := s.Bounds["p50"]; ok && say.Quantity(b[0]) != say.Quantity(b[1]) {
 			text += fmt.Sprintf(", p50 between %s and %s ms", say.Quantity(b[0]), say.Quantity(b[1]))
 		}
-		m.Remarks = append(m.Remarks, text+": the kernel merged some arrivals")
+		m.Remarks.add(text + ": the kernel merged some arrivals")
 	}
 	if s.Excluded > 0 {
-		m.Remarks = append(m.Remarks, fmt.Sprintf("ITL is of %s of %s: the tokens in the others' chunks are not known",
-			say.Count(s.Streams), say.Plural(int(s.Streams+s.Excluded), "stream")))
+		m.Remarks.addf("ITL is of %s of %s: the tokens in the others' chunks are not known",
+			say.Count(s.Streams), say.Plural(int(s.Streams+s.Excluded), "stream"))
 	}
 	if s.Missing > 0 && s.N > 0 {
-		m.Remarks = append(m.Remarks, name+" is undefined for "+say.Plural(int(s.Missing), "request"))
+		m.Remarks.add(name + " is undefined for " + say.Plural(int(s.Missing), "request"))
 	}
 }
 
@@ -266,7 +266,7 @@ func (m *PointModel) addClasses(p *result.Point, marks *caveats) {
 				row = append(row, marks.markedCell(c.Metrics.SummaryOf(d.Name), key))
 			}
 		}
-		t.Rows = append(t.Rows, row)
+		t.AddRow(row...)
 	}
 	m.Classes = t
 }
@@ -290,10 +290,10 @@ const maxName = 24
 // lack of samples and how many they need. Those that no row has are not shown.
 func (m *PointModel) addLegend(marks *caveats, shown []metric.Percentile) {
 	if marks.seen[fewSamples] {
-		m.Legend = append(m.Legend, "~ few independent samples")
+		m.Legend.add("~ few independent samples")
 	}
 	if marks.seen[atLeast] {
-		m.Legend = append(m.Legend, "> at least: some were not followed to their end")
+		m.Legend.add("> at least: some were not followed to their end")
 	}
 	needs := ""
 	for _, p := range metric.Percentiles() {
@@ -313,5 +313,5 @@ func (m *PointModel) addLegend(marks *caveats, shown []metric.Percentile) {
 	if marks.seen[absent] {
 		needs = say.Unknown + " too few: " + needs
 	}
-	m.Legend = append(m.Legend, needs)
+	m.Legend.add(needs)
 }

@@ -17,16 +17,16 @@ import (
 type LaunchesModel struct {
 	Title    string
 	Loads    []SpreadModel
-	Verdicts []string // of the runs: how many are VALID, and which are not
-	Dir      string   // that holds their directories
+	Verdicts texts  // of the runs: how many are VALID, and which are not
+	Dir      string // that holds their directories
 }
 
 // SpreadModel is one load, or a capacity.
 type SpreadModel struct {
 	Answer []string // the sentence to quote
 	Table  Table
-	Legend []string
-	Notes  []string
+	Legend texts
+	Notes  texts
 }
 
 // BuildLaunches makes the model of runs of the launches of one target.
@@ -47,9 +47,9 @@ func BuildLaunches(s compare.Side, dir string) LaunchesModel {
 		others = append(others, text)
 	}
 	if valid > 0 {
-		m.Verdicts = append(m.Verdicts, fmt.Sprintf("%s of %s VALID", say.Count(valid), say.Plural(len(s.Runs), "launch")))
+		m.Verdicts.addf("%s of %s VALID", say.Count(valid), say.Plural(len(s.Runs), "launch"))
 	}
-	m.Verdicts = append(m.Verdicts, others...)
+	m.Verdicts.add(others...)
 	for _, d := range compare.LaunchSpreads(s) {
 		m.Loads = append(m.Loads, spreadModel(d))
 	}
@@ -93,7 +93,7 @@ func spreadModel(d compare.Spread) SpreadModel {
 			unit = ""
 		}
 		name := strings.TrimSpace(v.Metric + " " + unit)
-		m.Table.Rows = append(m.Table.Rows, []string{name, mark + to(v.Value), interval, mark + to(v.Least), mark + to(v.Most)})
+		m.Table.AddRow(name, mark+to(v.Value), interval, mark+to(v.Least), mark+to(v.Most))
 		switch v.Metric {
 		case "p99 ttft", "p99 tpot", "output tok/s", "capacity":
 			text := v.Metric + " " + mark + to(v.Value)
@@ -121,10 +121,10 @@ func spreadModel(d compare.Spread) SpreadModel {
 		m.Table = Table{}
 	}
 	for _, l := range d.Left {
-		m.Notes = append(m.Notes, l.Metric+": "+l.Why)
+		m.Notes.add(l.Metric + ": " + l.Why)
 	}
 	for _, n := range d.Notes {
-		m.Notes = append(m.Notes, n)
+		m.Notes.add(n)
 	}
 	return m
 }

@@ -44,7 +44,7 @@ type PointModel struct {
 	Load       []string // how hard, how long
 	Verdict    result.Verdict
 	Because    []string // names of the checks that did not pass, failures first
-	Headline   []string // throughput, with what it is worth
+	Headline   texts    // throughput, with what it is worth
 	Outcome    string   // what the server did other than serve, "" for nothing
 	Failures   *Failures
 	Objective  *Objective
@@ -54,9 +54,9 @@ type PointModel struct {
 	OverTime   *Table     // blocks of the window, of a load that changes or comes in bursts
 	Turns      *Table     // requests by their turn, of conversations
 	Histories  *Table     // and by how much of the prompt was said before
-	Legend     []string   // of the marks in the tables, those that occur
+	Legend     texts      // of the marks in the tables, those that occur
 	ViewsAgree bool       // counted from when they were due and from when they were sent, latencies are the same
-	Remarks    []string   // what a reader must know of the numbers
+	Remarks    texts      // what a reader must know of the numbers
 	Answers    []string   // of Remarks, those on questions
 	Server     [][]string // what servers and GPUs report of themselves, a line each
 	Cost       [][]string // what serving costs, in dollars and in energy, a line each
@@ -79,6 +79,9 @@ type Table struct {
 	Rows  [][]string
 	Spare []int // columns that a narrow face leaves out, the most dispensable first
 }
+
+// AddRow adds a row.
+func (t *Table) AddRow(cells ...string) { t.Rows = append(t.Rows, cells) }
 
 // Build makes the model of a run in a directory.
 func Build(run *result.Run, dir string) Model {
@@ -178,7 +181,7 @@ func runFacts(run *result.Run) [][]string {
 	if w.Prefix != nil {
 		in = w.Prefix.Prompt
 	}
-	asked := []string{tokenLengths(in) + " tokens in, " + tokenLengths(w.Output) + " out"}
+	asked := texts{tokenLengths(in) + " tokens in, " + tokenLengths(w.Output) + " out"}
 	if w.Sampling.Stop == "natural" && run.Target.Kind == "http" { // nobody told it how many
 		asked = []string{tokenLengths(in) + " tokens in"}
 	}
@@ -188,14 +191,14 @@ func runFacts(run *result.Run) [][]string {
 	if w.Preset != "" {
 		asked[0] = w.Preset + ": " + asked[0]
 		if p, _ := workload.PresetNamed(w.Preset); p.SLO != "" && len(run.Points) > 0 && run.Points[0].SLO != nil && run.Points[0].SLO.Spec == objectiveNamed(p.SLO) {
-			asked = append(asked, "judged by its own limits")
+			asked.add("judged by its own limits")
 		}
 	}
 	switch {
 	case w.Mix != nil:
 		asked = []string{w.Mix.Name}
 		for _, c := range w.Mix.Classes {
-			asked = append(asked, say.Percent(c.Share)+" "+c.Name)
+			asked.add(say.Percent(c.Share) + " " + c.Name)
 		}
 	case w.File != nil:
 		asked = []string{say.Plural(w.File.Requests, "request") + " of " + w.File.Name}
@@ -204,10 +207,10 @@ func runFacts(run *result.Run) [][]string {
 			left += n
 		}
 		if left > 0 {
-			asked = append(asked, say.Plural(left, "record")+" left out")
+			asked.add(say.Plural(left, "record") + " left out")
 		}
 		if w.Kind == "trace" {
-			asked = append(asked, "replayed with generated words")
+			asked.add("replayed with generated words")
 		}
 	case w.Prefix != nil:
 		who := "the same for "
@@ -222,37 +225,37 @@ func runFacts(run *result.Run) [][]string {
 		default:
 			who += "all requests"
 		}
-		asked = append(asked, fmt.Sprintf("%s of them a prefix, %s", say.Count(w.Prefix.Tokens), who))
+		asked.addf("%s of them a prefix, %s", say.Count(w.Prefix.Tokens), who)
 	}
 	if w.Conversations != nil {
 		if law, err := workload.ParseSubAgents(w.Conversations.SubAgents); err == nil {
-			asked = append(asked, subAgentsSay(law))
+			asked.add(subAgentsSay(law))
 		}
 	}
 	switch {
 	case w.Cache == "warm":
-		asked = append(asked, "cache warm: what is shared was asked for before the load")
+		asked.add("cache warm: what is shared was asked for before the load")
 	case w.Cache == "both":
-		asked = append(asked, "first with nothing shared, then with what is shared asked for before")
+		asked.add("first with nothing shared, then with what is shared asked for before")
 	case strings.HasSuffix(w.Cache, "%"):
-		asked = append(asked, strings.TrimSuffix(w.Cache, "%")+" % of the prompts' tokens shared by all")
+		asked.add(strings.TrimSuffix(w.Cache, "%") + " % of the prompts' tokens shared by all")
 	}
 	if w.Correlation != 0 {
-		asked = append(asked, "rank correlation of the lengths "+say.Decimal(w.Correlation, 3))
+		asked.add("rank correlation of the lengths " + say.Decimal(w.Correlation, 3))
 	}
 	if n, ok := w.Sampling.N.(float64); ok && n > 1 {
-		asked = append(asked, say.Count(int64(n))+" answers to each request")
+		asked.add(say.Count(int64(n)) + " answers to each request")
 	}
 	if w.Sampling.Stop == "natural" {
 		ends := "answers end by themselves"
 		if most, ok := w.Sampling.MaxTokens.(float64); ok {
 			ends += ", at most " + say.Count(int64(most)) + " tokens"
 		}
-		asked = append(asked, ends)
+		asked.add(ends)
 	}
-	asked = append(asked, fmt.Sprintf("seed %d", run.Seed))
+	asked.addf("seed %d", run.Seed)
 	if run.Launch != "" {
-		asked = append(asked, "launch "+run.Launch)
+		asked.add("launch " + run.Launch)
 	}
 	var notes []string
 	for _, k := range slices.Sorted(maps.Keys(run.Notes)) {
@@ -438,7 +441,7 @@ func lateSeconds(p *result.Point) float64 {
 
 func (m *PointModel) setHeadline(p *result.Point) {
 	r, t := p.Requests, p.Throughput
-	addSentence := func(format string, args ...any) { m.Headline = append(m.Headline, fmt.Sprintf(format, args...)) }
+	addSentence := func(format string, args ...any) { m.Headline.addf(format, args...) }
 	addSentence("%s of %s answered", say.Count(r.OK), say.Plural(r.Due, "request"))
 	if x := t.RequestsPerS; x != nil {
 		addSentence("%s req/s", say.Quantity(*x))
@@ -456,17 +459,17 @@ func (m *PointModel) setHeadline(p *result.Point) {
 		addSentence("%s output tok/s per GPU", say.Quantity(*g.OutputTokensPerS))
 	}
 	if b := stabilityText(p); b != "" {
-		m.Headline = append(m.Headline, b)
+		m.Headline.add(b)
 	}
 	if n := r.LostWithWorker; n > 0 {
-		m.Remarks = append(m.Remarks, say.Plural(n, "request")+" more were a lost worker's to send: nobody sent them, and they count in no share")
+		m.Remarks.add(say.Plural(n, "request") + " more were a lost worker's to send: nobody sent them, and they count in no share")
 	}
 	switch {
 	case t.Why.IsNone():
 	case t.RequestsPerS == nil:
-		m.Remarks = append(m.Remarks, "no rates: "+ReasonText(t.Why))
+		m.Remarks.add("no rates: " + ReasonText(t.Why))
 	default:
-		m.Remarks = append(m.Remarks, "tok/s: "+ReasonText(t.Why))
+		m.Remarks.add("tok/s: " + ReasonText(t.Why))
 	}
 }
 
@@ -482,7 +485,7 @@ func (m *PointModel) addOtherMetrics(run *result.Run, p *result.Point) {
 		if x.Unit != metric.Share && x.Unit != metric.Count {
 			text += " " + string(x.Unit)
 		}
-		m.Headline = append(m.Headline, text)
+		m.Headline.add(text)
 	}
 	m.addServer(run, p)
 	m.addCost(p)

@@ -90,16 +90,16 @@ func limitsTable(p *result.Point) Table {
 	s := p.SLO
 	t, share := Table{Head: []string{"Limit", "Met", "Measured"}}, jointShares(s.Spec)
 	for _, l := range s.Limits {
-		t.Rows = append(t.Rows, []string{l.Spec, metText(l.Met, "not met"), strings.Join(limitFacts(l, share(l.Class)), " · ")})
+		t.AddRow(l.Spec, metText(l.Met, "not met"), strings.Join(limitFacts(l, share(l.Class)), " · "))
 	}
 	for _, c := range classesJointly(p) {
-		t.Rows = append(t.Rows, c[:])
+		t.AddRow(c[:]...)
 	}
 	joint := say.Unknown
 	if s.Attained != nil {
 		joint = goodShareText(s) + " of all due requests" + heldAgainst(s.Limits)
 	}
-	t.Rows = append(t.Rows, []string{"jointly", metText(s.Met, "not met"), joint})
+	t.AddRow("jointly", metText(s.Met, "not met"), joint)
 	return t
 }
 

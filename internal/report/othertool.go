@@ -167,7 +167,7 @@ func foreignTable(p *tools.Point) (t Table, meanings []string) {
 				cells = append(cells, say.Optional(r.s.P(n)))
 			}
 		}
-		t.Rows = append(t.Rows, append(cells, say.Optional(r.s.Max)))
+		t.AddRow(append(cells, say.Optional(r.s.Max))...)
 		if what := r.s.What; what != "" {
 			if namesOf[what] == nil {
 				order = append(order, what)

@@ -20,7 +20,7 @@ func (m *PointModel) overTime(p *result.Point) {
 		if !x.Varies {
 			text = "arrivals expected: " + text
 		}
-		m.Remarks = append(m.Remarks, text)
+		m.Remarks.add(text)
 	}
 	o := p.OverTime
 	if o == nil {
@@ -48,7 +48,7 @@ func (m *PointModel) overTime(p *result.Point) {
 		} else {
 			row = append(row, number(b.Max))
 		}
-		t.Rows = append(t.Rows, row)
+		t.AddRow(row...)
 	}
 	m.OverTime = t
 	m.addSlowPeriods(o)
@@ -68,7 +68,7 @@ func (m *PointModel) overTime(p *result.Point) {
 		default:
 			text += fmt.Sprintf("; there after %s", say.Seconds(*r.SettledS))
 		}
-		m.Remarks = append(m.Remarks, text)
+		m.Remarks.add(text)
 	}
 }
 
@@ -94,16 +94,16 @@ func blockTime(o *result.OverTime, block int) string {
 // addSlowPeriods remarks on the times at which the server was slower than chance makes one that is
 // always alike.
 func (m *PointModel) addSlowPeriods(o *result.OverTime) {
-	var parts []string
+	var parts texts
 	for _, d := range o.SlowerBlocks() {
-		parts = append(parts, fmt.Sprintf("%s p50 %s ms at %s, %s× the %s ms at %s",
-			strings.ToUpper(d.Metric), say.Quantity(d.Most), blockTime(o, d.Slowest), say.Decimal(d.Most/d.Least, 1), say.Quantity(d.Least), blockTime(o, d.Quickest)))
+		parts.addf("%s p50 %s ms at %s, %s× the %s ms at %s",
+			strings.ToUpper(d.Metric), say.Quantity(d.Most), blockTime(o, d.Slowest), say.Decimal(d.Most/d.Least, 1), say.Quantity(d.Least), blockTime(o, d.Quickest))
 	}
 	if len(parts) > 0 {
-		m.Remarks = append(m.Remarks, "the server was slower at some times than at others: "+strings.Join(parts, "; ")+" (of servers that are always alike "+falseLevels+" runs show as much)")
+		m.Remarks.add("the server was slower at some times than at others: " + strings.Join(parts, "; ") + " (of servers that are always alike " + falseLevels + " runs show as much)")
 	}
 	if !o.Untold.IsNone() {
-		m.Remarks = append(m.Remarks, "whether the server was slower at some times than at others cannot be told: "+ReasonText(o.Untold))
+		m.Remarks.add("whether the server was slower at some times than at others cannot be told: " + ReasonText(o.Untold))
 	}
 }
 
@@ -117,9 +117,9 @@ func ArrivalsText(x *result.Arrivals) string {
 	if x == nil {
 		return ""
 	}
-	var parts []string
+	var parts texts
 	if x.CV != nil {
-		parts = append(parts, "gaps with CV "+say.Decimal(*x.CV, 2))
+		parts.add("gaps with CV " + say.Decimal(*x.CV, 2))
 	}
 	var counts, lengths []string
 	for _, s := range []string{"1", "10", "60"} {
@@ -131,7 +131,7 @@ func ArrivalsText(x *result.Arrivals) string {
 		counts = counts[:1]
 	}
 	if len(counts) > 0 {
-		parts = append(parts, fmt.Sprintf("counts in %s s with dispersion %s", strings.Join(lengths, ", "), strings.Join(counts, ", ")))
+		parts.addf("counts in %s s with dispersion %s", strings.Join(lengths, ", "), strings.Join(counts, ", "))
 	}
 	switch {
 	case !x.Varies:

@@ -22,7 +22,7 @@ type Overview struct {
 	Facts   [][]string // what it rests on
 	Loads   Table
 	Spread  *Table // of loads that were measured more than once
-	Legend  []string
+	Legend  texts
 	Failed  []FailedCheck
 	Clean   int // points of which every check passed
 	Aside   int // points with flags that are to be expected, and none else
@@ -249,7 +249,7 @@ func boundConfidence(c *result.Capacity) float64 {
 }
 
 // bestOf is the best that can be said of a capacity: every bound with its level.
-func bestOf(c *result.Capacity) (parts []string) {
+func bestOf(c *result.Capacity) (parts texts) {
 	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
 	sure := func(text string) string { return text + " (" + say.Percent(boundConfidence(c)) + ")" }
 	if c.Floor != nil {
@@ -260,7 +260,7 @@ func bestOf(c *result.Capacity) (parts []string) {
 		most = c.Bracket[1]
 	}
 	if u := c.Unmet; u != nil {
-		parts = append(parts, "no load met it so far ("+say.Percent(u.Confidence)+")")
+		parts.add("no load met it so far (" + say.Percent(u.Confidence) + ")")
 	}
 	if x := c.Carried; x != nil {
 		return append(parts, "the server saturates at "+load(x.RequestsPerS)+", before it misses the SLO",
@@ -269,9 +269,9 @@ func bestOf(c *result.Capacity) (parts []string) {
 	met := knownAbove(c)
 	switch {
 	case met != nil:
-		parts = append(parts, sure("capacity at least "+load(*met)))
+		parts.add(sure("capacity at least " + load(*met)))
 	case c.Load != nil:
-		parts = append(parts, sure("capacity at least "+load(*c.Load))+", verified")
+		parts.add(sure("capacity at least "+load(*c.Load)) + ", verified")
 	}
 	switch {
 	case c.Estimate != nil && c.CI95 != nil:
@@ -279,21 +279,21 @@ func bestOf(c *result.Capacity) (parts []string) {
 		if c.Load == nil && met == nil {
 			s = "capacity not verified: " + s
 		}
-		parts = append(parts, s)
+		parts.add(s)
 	case c.Estimate != nil:
-		parts = append(parts, "estimate "+load(*c.Estimate))
+		parts.add("estimate " + load(*c.Estimate))
 	case most != nil && highestWithinSLO(c) != nil:
-		parts = append(parts, sure("at most "+load(*most)))
+		parts.add(sure("at most " + load(*most)))
 	case most != nil:
-		parts = append(parts, sure("capacity at most "+load(*most)))
+		parts.add(sure("capacity at most " + load(*most)))
 	}
 	if x := c.Likely; x != nil {
-		parts = append(parts, fmt.Sprintf("probably between %s and %s, not yet 95 %% sure", say.Quantity(x[0]), load(x[1])))
+		parts.addf("probably between %s and %s, not yet 95 %% sure", say.Quantity(x[0]), load(x[1]))
 	}
 	if len(parts) == 0 {
-		parts = append(parts, "no bound of the capacity is 95 % sure yet")
+		parts.add("no bound of the capacity is 95 % sure yet")
 		if p := highestWithoutViolation(c); p != nil {
-			parts = append(parts, fmt.Sprintf("none of %s violated at %s", say.Plural(p.Requests, "request"), load(p.Load)))
+			parts.addf("none of %s violated at %s", say.Plural(p.Requests, "request"), load(p.Load))
 		}
 	}
 	return parts
@@ -431,7 +431,7 @@ func invalidPoints(run *result.Run) (n int) {
 }
 
 // capacityFromCurve says what the loads tell of the capacity, as far as they do.
-func capacityFromCurve(c *result.Curve) (parts []string) {
+func capacityFromCurve(c *result.Curve) (parts texts) {
 	x := c.Crossing
 	if x == nil {
 		return nil
@@ -440,19 +440,19 @@ func capacityFromCurve(c *result.Curve) (parts []string) {
 	sure := " (" + say.Percent(x.Level) + ")"
 	switch {
 	case x.AtLeast != nil && x.AtMost != nil:
-		parts = append(parts, fmt.Sprintf("capacity at least %s, at most %s%s", load(*x.AtLeast), load(*x.AtMost), sure))
+		parts.addf("capacity at least %s, at most %s%s", load(*x.AtLeast), load(*x.AtMost), sure)
 	case x.AtLeast != nil:
-		parts = append(parts, "capacity at least "+load(*x.AtLeast)+sure)
+		parts.add("capacity at least " + load(*x.AtLeast) + sure)
 	case x.AtMost != nil:
-		parts = append(parts, "capacity at most "+load(*x.AtMost)+sure)
+		parts.add("capacity at most " + load(*x.AtMost) + sure)
 	}
 	if x.Estimate != nil {
-		parts = append(parts, load(*x.Estimate)+" by interpolation")
+		parts.add(load(*x.Estimate) + " by interpolation")
 		if x.Binding != "" && x.Binding != x.SLO {
-			parts = append(parts, x.Binding+" is reached first")
+			parts.add(x.Binding + " is reached first")
 		}
 	} else if !x.Why.IsNone() {
-		parts = append(parts, "no capacity by interpolation: "+ReasonText(x.Why))
+		parts.add("no capacity by interpolation: " + ReasonText(x.Why))
 	}
 	return nonEmpty(parts...)
 }
@@ -527,31 +527,31 @@ func (o *Overview) addLoadTable(run *result.Run) {
 				row = append(row, marks.markedCell(p.Metrics.SummaryOf(m.Name), key))
 			}
 		}
-		o.Loads.Rows = append(o.Loads.Rows, append(append(append(row, within, wrongCell(p)), costColumns(p)...), mark))
+		o.Loads.AddRow(append(append(append(row, within, wrongCell(p)), costColumns(p)...), mark)...)
 	}
 	o.Loads = o.Loads.withoutColumns(func(column int) bool {
 		return len(o.Loads.Rows) > 0 && !slices.ContainsFunc(o.Loads.Rows, func(r []string) bool { return r[column] != "" })
 	})
 	if text := mostRetried(run); text != "" {
-		o.Legend = append(o.Legend, text)
+		o.Legend.add(text)
 	}
 	if marks.seen[fewSamples] {
-		o.Legend = append(o.Legend, "~ few independent samples")
+		o.Legend.add("~ few independent samples")
 	}
 	if marks.seen[absent] {
-		o.Legend = append(o.Legend, say.Unknown+" too few samples, or no steady state to speak of")
+		o.Legend.add(say.Unknown + " too few samples, or no steady state to speak of")
 	}
 	if slices.Contains(o.Loads.Head, wrongHead) {
-		o.Legend = append(o.Legend, "in SLO: of requests; wrong: of questions, which are not among them; ?: too few to tell on which side of the limit")
+		o.Legend.add("in SLO: of requests; wrong: of questions, which are not among them; ?: too few to tell on which side of the limit")
 	}
 	if hopeless {
-		o.Legend = append(o.Legend, "hopeless: ended early, the queue only grew")
+		o.Legend.add("hopeless: ended early, the queue only grew")
 	}
 	if partly {
-		o.Legend = append(o.Legend, fmt.Sprintf("in part: further requests at the verified load, which were recorded; the %s that verify it were counted alone", say.Plural(run.Capacity.Verified.Requests, "request")))
+		o.Legend.addf("in part: further requests at the verified load, which were recorded; the %s that verify it were counted alone", say.Plural(run.Capacity.Verified.Requests, "request"))
 	}
 	o.costs = costLegend(run)
-	o.Legend = append(o.Legend, "times in ms")
+	o.Legend.add("times in ms")
 }
 
 // inPart says that a point is of fewer requests than verify its load: those of a simulated target
@@ -656,9 +656,9 @@ func (o *Overview) addSpreadTable(c *result.Curve, run *result.Run) {
 				row = append(row, lo+"–"+hi)
 			}
 		}
-		o.Spread.Rows = append(o.Spread.Rows, row)
+		o.Spread.AddRow(row...)
 	}
-	o.Legend = append(o.Legend, "repeats: least and most, "+c.Repeats[0].Covers)
+	o.Legend.add("repeats: least and most, " + c.Repeats[0].Covers)
 }
 
 // answeredText returns the number of answers that ended in the window. For a point that was ended

@@ -48,7 +48,7 @@ func (p *printer) writePower(f *experiment.Forecast) {
 		if l.Tells {
 			row[6] = "tells"
 		}
-		t.Rows = append(t.Rows, row)
+		t.AddRow(row...)
 	}
 	p.writeTable(t)
 	p.writeWrapped("smallest change: established in four of five such experiments, corrected for the number of effects")
@@ -138,13 +138,13 @@ func baselineValue(l *experiment.PowerLine) string {
 
 // expectedOfKnob says what is expected of a configuration.
 func expectedOfKnob(r *experiment.Power, k *experiment.PowerKnob) string {
-	var parts []string
+	var parts texts
 	for n, e := range k.Effects {
 		if n == mostEffects {
-			parts = append(parts, fmt.Sprintf("%d more", len(k.Effects)-n))
+			parts.addf("%d more", len(k.Effects)-n)
 			break
 		}
-		parts = append(parts, e.Of()+" "+say.RelativeChange(e.Change, e.OfShare))
+		parts.add(e.Of() + " " + say.RelativeChange(e.Change, e.OfShare))
 	}
 	text := "nothing that " + say.Plural(r.Launches, "launch") + " would tell"
 	if len(parts) > 0 {

@@ -77,14 +77,14 @@ func WritePrediction(w io.Writer, x *predict.Prediction, s Style) error {
 		t.Head = append(t.Head, "$/M out")
 	}
 	for _, e := range x.Curve {
-		row := []string{
+		row := texts{
 			say.Count(e.Users), say.Quantity(e.BoundTPOT), say.Quantity(e.TPOT.Mean), say.Quantity(e.TTFT.P50), say.Quantity(e.TTFT.P99),
 			say.Quantity(e.BoundRequests), say.Quantity(e.RequestsPerS), say.Count(int64(e.OutputTokens)), string(e.Limit),
 		}
 		if priced {
-			row = append(row, fmt.Sprintf("%.2f", e.USDPerMOutput))
+			row.addf("%.2f", e.USDPerMOutput)
 		}
-		t.Rows = append(t.Rows, row)
+		t.AddRow(row...)
 	}
 	p.writeTable(t)
 	p.line("")
@@ -178,7 +178,7 @@ func WriteKnown(w io.Writer, k *predict.Known, s Style) error {
 	p.line("")
 	t := Table{Head: []string{"model", "parameters", "active", "context", "weights", "on the Hugging Face hub"}}
 	for _, m := range k.Models {
-		t.Rows = append(t.Rows, []string{m.Name, parameterText(m.Parameters), parameterText(m.Active), say.Count(m.Context), m.DType, m.Repository})
+		t.AddRow(m.Name, parameterText(m.Parameters), parameterText(m.Active), say.Count(m.Context), m.DType, m.Repository)
 	}
 	p.writeTable(t)
 	p.line("")
@@ -192,7 +192,7 @@ func WriteKnown(w io.Writer, k *predict.Known, s Style) error {
 		if a.USDPerHour > 0 {
 			price = fmt.Sprintf("%.2f", a.USDPerHour)
 		}
-		t.Rows = append(t.Rows, []string{a.Name, say.Quantity(a.MemoryGiB), say.Count(int64(a.BandwidthGBs)), say.Quantity(a.TFLOPS["bf16"]), fp8, price})
+		t.AddRow(a.Name, say.Quantity(a.MemoryGiB), say.Count(int64(a.BandwidthGBs)), say.Quantity(a.TFLOPS["bf16"]), fp8, price)
 	}
 	p.writeTable(t)
 	p.line("")
@@ -215,7 +215,7 @@ func WriteReplay(w io.Writer, x *predict.Replayed, s Style) error {
 	p.line("")
 	t := Table{Head: []string{"ms", "", "mean", "p50", "p90", "p99"}}
 	row := func(metric, of string, q predict.Quantities, cell func(float64) string) {
-		t.Rows = append(t.Rows, []string{metric, of, cell(q.Mean), cell(q.P50), cell(q.P90), cell(q.P99)})
+		t.AddRow(metric, of, cell(q.Mean), cell(q.P50), cell(q.P90), cell(q.P99))
 	}
 	pct := func(x float64) string { return fmt.Sprintf("%+.1f %%", x) }
 	for _, m := range []struct {
@@ -255,13 +255,13 @@ func WriteRunAgainstTwin(w io.Writer, x *predict.RunAgainstTwin, s Style) error 
 	for _, l := range x.Lines {
 		if l.Load != load {
 			load = l.Load
-			t.Rows = append(t.Rows, []string{"at " + load, "", "", ""})
+			t.AddRow("at "+load, "", "", "")
 		}
 		name := l.Name
 		if l.Unit != "" {
 			name += ", " + l.Unit
 		}
-		t.Rows = append(t.Rows, []string{name, say.Optional(l.Measured), say.Optional(l.Predicted), say.Optional(l.Ratio)})
+		t.AddRow(name, say.Optional(l.Measured), say.Optional(l.Predicted), say.Optional(l.Ratio))
 	}
 	p.writeTable(t)
 	p.line("")
@@ -304,7 +304,7 @@ func WriteFit(w io.Writer, x *predict.Fit, file string, s Style) error {
 		if f.StandIn != "" && !slices.Contains(alike, f.StandIn+" from "+f.Name) {
 			alike = append(alike, f.Name+" from "+f.StandIn)
 		}
-		t.Rows = append(t.Rows, []string{f.Name, quantityText(f.Value, f.Unit), interval, note})
+		t.AddRow(f.Name, quantityText(f.Value, f.Unit), interval, note)
 	}
 	p.writeTable(t)
 	p.line("")
@@ -388,7 +388,7 @@ func (t *Table) addErrorRows(name string, mean, size *predict.Metrics, requests 
 		if m.size != none { // to be right to the last digit is to have measured nothing
 			row = []string{name, m.name, pct(m.mean.Mean, m.size.Mean), pct(m.mean.P50, m.size.P50), pct(m.mean.P90, m.size.P90), pct(m.mean.P99, m.size.P99), n}
 		}
-		t.Rows = append(t.Rows, row)
+		t.AddRow(row...)
 		name, n = "", ""
 	}
 }

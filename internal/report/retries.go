@@ -23,14 +23,14 @@ func (m *PointModel) addRetries(p *result.Point) {
 	}
 	share := func(n int) string { return say.Percent(float64(n) / float64(due)) }
 	if failed == 0 {
-		m.Remarks = append(m.Remarks, "no request had to be sent again: the first attempt answered all")
+		m.Remarks.add("no request had to be sent again: the first attempt answered all")
 		return
 	}
 	text := fmt.Sprintf("of %s the first attempt answered %s and a later one %s", say.Plural(due, "request"), share(x.FirstOK), share(x.LaterOK))
 	if left := due - x.FirstOK - x.LaterOK; left > 0 {
 		text += ", " + share(left) + " were not answered"
 	}
-	m.Remarks = append(m.Remarks, text)
+	m.Remarks.add(text)
 	text = "first attempts failed: " + share(failed) + " of the requests"
 	classes := slices.SortedFunc(maps.Keys(x.FirstErrors), func(a, b string) int {
 		return cmp.Or(cmp.Compare(x.FirstErrors[b], x.FirstErrors[a]), cmp.Compare(a, b))
@@ -42,13 +42,13 @@ func (m *PointModel) addRetries(p *result.Point) {
 		}
 		text += fmt.Sprintf(", %s %s", say.Count(x.FirstErrors[class]), class)
 	}
-	m.Remarks = append(m.Remarks, text)
+	m.Remarks.add(text)
 	if x.Amplification != nil {
 		text = fmt.Sprintf("retries made the load %s times what was asked: %s for %s", say.Decimal(*x.Amplification, 3), say.Plural(x.Attempts, "attempt"), say.Plural(due, "request"))
 		if x.BackoffMS != nil {
 			text += ", each retried one waiting " + say.Seconds(*x.BackoffMS/1e3) + " between them"
 		}
-		m.Remarks = append(m.Remarks, text)
+		m.Remarks.add(text)
 	}
 }
 

@@ -116,29 +116,29 @@ func sinceOf(x *experiment.Since, confidence float64) DecisionSection {
 		if l.Smallest != nil {
 			row[7] = sizeText(*l.Smallest, l.OfShare)
 		}
-		s.Table.Rows = append(s.Table.Rows, row)
+		s.Table.AddRow(row...)
 		row = append(slices.Clone(row[:7]), l.Verdict)
 		switch l.Verdict {
 		case experiment.Better, experiment.Worse:
-			s.Brief.Rows = append(s.Brief.Rows, row)
+			s.Brief.AddRow(row...)
 		case experiment.Alike:
 			same++
 		}
 	}
-	s.Lines = append(s.Lines, fmt.Sprintf("%d of %d differences established, by launches, corrected for their number; %d the same in every launch", x.Worse+x.Better, len(x.Lines), same))
+	s.Lines.addf("%d of %d differences established, by launches, corrected for their number; %d the same in every launch", x.Worse+x.Better, len(x.Lines), same)
 	if x.Corrected > 0 {
-		s.Lines = append(s.Lines, "would be seen: established in four of five such pairs of records, after the correction")
+		s.Lines.add("would be seen: established in four of five such pairs of records, after the correction")
 	}
 	if x.Was != x.Now || x.Answers[0] != x.Answers[1] {
-		s.Lines = append(s.Lines, fmt.Sprintf("accepted: %s → %s", answerText(x.Answers[0], x.Was), answerText(x.Answers[1], x.Now)))
+		s.Lines.addf("accepted: %s → %s", answerText(x.Answers[0], x.Was), answerText(x.Answers[1], x.Now))
 	}
 	if len(x.Changed) > 0 {
-		s.Lines = append(s.Lines, "what differs around them: "+strings.Join(x.Changed, "; "))
+		s.Lines.add("what differs around them: " + strings.Join(x.Changed, "; "))
 	} else {
-		s.Lines = append(s.Lines, "versions, settings and machines are the same, as far as they are known")
+		s.Lines.add("versions, settings and machines are the same, as far as they are known")
 	}
 	for _, l := range x.Left {
-		s.Lines = append(s.Lines, "not compared: "+l)
+		s.Lines.add("not compared: " + l)
 	}
 	return s
 }
@@ -168,7 +168,7 @@ func trendSection(t *experiment.Trend) DecisionSection {
 		if v := r.Interval; v != nil {
 			row[5] = say.Quantity(v[0]) + "…" + say.Quantity(v[1])
 		}
-		s.Table.Rows = append(s.Table.Rows, row)
+		s.Table.AddRow(row...)
 	}
 	s.Brief = s.Table.withoutColumns(func(column int) bool { return column == 6 })
 	for _, c := range t.Changes {
@@ -180,16 +180,16 @@ func trendSection(t *experiment.Trend) DecisionSection {
 		if len(c.Changed) > 0 {
 			what = strings.Join(c.Changed, "; ")
 		}
-		s.Lines = append(s.Lines, fmt.Sprintf("%s from %s on: %s of %s, %s: %s → %s, %s%s, over %d records before and %d since; new there: %s", c.Verdict, dayOf(c.When), c.Metric, c.Row, c.Configuration,
-			write(c.Was), write(c.Now), say.RelativeChange(c.Change, c.OfShare), changeInterval(&c.Interval, c.OfShare), c.Records[0], c.Records[1], what))
+		s.Lines.addf("%s from %s on: %s of %s, %s: %s → %s, %s%s, over %d records before and %d since; new there: %s", c.Verdict, dayOf(c.When), c.Metric, c.Row, c.Configuration,
+			write(c.Was), write(c.Now), say.RelativeChange(c.Change, c.OfShare), changeInterval(&c.Interval, c.OfShare), c.Records[0], c.Records[1], what)
 	}
 	switch {
 	case t.Lines == 0:
-		s.Lines = append(s.Lines, "points of change are looked for from four records of the same rows on")
+		s.Lines.add("points of change are looked for from four records of the same rows on")
 	case len(t.Changes) == 0:
-		s.Lines = append(s.Lines, fmt.Sprintf("no point of change is established in %s", say.Plural(t.Lines, "line")))
+		s.Lines.addf("no point of change is established in %s", say.Plural(t.Lines, "line"))
 	default:
-		s.Lines = append(s.Lines, fmt.Sprintf("the unit is the record; corrected for %s and for the records that each may change at", say.Plural(t.Lines, "line")))
+		s.Lines.addf("the unit is the record; corrected for %s and for the records that each may change at", say.Plural(t.Lines, "line"))
 	}
 	return s
 }

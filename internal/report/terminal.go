@@ -254,7 +254,7 @@ func (t Table) withoutColumns(out func(column int) bool) Table {
 	}
 	less := Table{Head: only(t.Head)}
 	for _, r := range t.Rows {
-		less.Rows = append(less.Rows, only(r))
+		less.AddRow(only(r)...)
 	}
 	for _, i := range t.Spare {
 		if slices.Contains(keep, i) {

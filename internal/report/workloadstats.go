@@ -66,10 +66,10 @@ func WorkloadStats(w io.Writer, name, counter string, t *workload.Trace, finding
 }
 
 func dispersionText(e arrival.Expected) string {
-	var parts []string
+	var parts texts
 	for i, t := range arrival.Scales {
 		if !math.IsNaN(e.Dispersion[i]) {
-			parts = append(parts, fmt.Sprintf("%s at %g s", say.Decimal(e.Dispersion[i], 2), t))
+			parts.addf("%s at %g s", say.Decimal(e.Dispersion[i], 2), t)
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -126,7 +126,7 @@ func effectText(e *result.CacheEffect) string {
 	}
 	interval := "too few for an interval"
 	if e.CI95 != nil {
-		interval = fmt.Sprintf("95 %% interval %s to %s ms", say.Quantity(e.CI95[0]), say.Quantity(e.CI95[1]))
+		interval = "95 % interval " + fromTo(*e.CI95) + " ms"
 	}
 	return fmt.Sprintf("warm cache: mean TTFT %s ms where a cold one takes %s ms%s: a difference of %s ms (%s), by %s of requests of the same lengths and due times",
 		say.Quantity(e.WarmMS), say.Quantity(e.ColdMS), times, say.Quantity(e.DifferenceMS), interval, say.Plural(e.Pairs, "pair"))

@@ -13,27 +13,12 @@ import (
 
 // buildCapacities is the table of one objective: a line for each thing that is known.
 func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
-	m := PairModel{Title: []string{p.What}}
-	if len(c.Sides) > 2 {
-		m.Title = []string{p.B + " against " + p.A, p.What}
-	}
-	for _, n := range p.Notes {
-		m.Notes.add(n)
-	}
+	m := newPairModel(c, p)
 	few := ""
 	if len(p.Rows) == 0 || p.Rows[0].TooFewLaunches() {
 		few = ReasonText(p.FewLaunches())
 	}
-	switch {
-	case p.Scope != "" && few == "":
-		m.Title = append(m.Title, string(p.Scope))
-	case few != "":
-		m.Title = append(m.Title, "no verdict ("+few+")")
-	case p.Launches[0] == p.Launches[1]:
-		m.Title = append(m.Title, fmt.Sprintf("%d launches each", p.Launches[0]))
-	default:
-		m.Title = append(m.Title, fmt.Sprintf("%d and %d launches", p.Launches[0], p.Launches[1]))
-	}
+	m.Title = append(m.Title, launchesTitle(p, few))
 	a, b := &p.Capacity.A, &p.Capacity.B
 	if len(p.Rows) > 0 {
 		m.writeTable(p, few == "")
@@ -52,7 +37,7 @@ func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
 	if len(p.Rows) == 0 {
 		add("estimate", say.Optional(a.Estimate), say.Optional(b.Estimate), "")
 	}
-	add("95 % interval", intervalText(a.CI95), intervalText(b.CI95), "")
+	add("95 % interval", intervalCell(a.CI95), intervalCell(b.CI95), "")
 	least, most := "", ""
 	if len(p.Rows) == 0 { // else the estimates say more
 		least, most = boundText("at least ", p.Capacity.ChangeAtLeast), boundText("at most ", p.Capacity.ChangeAtMost)
@@ -92,13 +77,6 @@ func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
 	return m
 }
 
-func intervalText(v *[2]float64) string {
-	if v == nil {
-		return say.Unknown
-	}
-	return say.Quantity(v[0]) + "…" + say.Quantity(v[1])
-}
-
 func foundText(f *compare.Found, x *float64) string {
 	if f.NoLoad {
 		return "no load"
@@ -133,7 +111,7 @@ func (m *AnswerModel) answerFromCapacities(p *compare.Pair, v compare.Verdict) {
 		r := &p.Rows[at]
 		change = say.RelativeChange(r.Change, false)
 		if r.CI95 != nil {
-			change += fmt.Sprintf(" (95 %% interval %s…%s)", say.SignedChange(r.CI95[0], false), say.SignedChange(r.CI95[1], false))
+			change += " (95 % interval " + changeSpan(*r.CI95, false) + ")"
 		}
 	case p.Capacity.ChangeAtLeast != nil && *p.Capacity.ChangeAtLeast > 0:
 		change = "at least " + say.RelativeChange(*p.Capacity.ChangeAtLeast, false) + " (95 %)"
@@ -162,7 +140,7 @@ func capacityText(f *compare.Found, unit string) string {
 	case f.NoLoad:
 		return "no load meets the SLO"
 	case f.Estimate != nil && f.CI95 != nil:
-		return fmt.Sprintf("%s%s (%s to %s)", say.Quantity(*f.Estimate), unit, say.Quantity(f.CI95[0]), say.Quantity(f.CI95[1]))
+		return say.Quantity(*f.Estimate) + unit + " (" + fromTo(*f.CI95) + ")"
 	case f.Estimate != nil:
 		return say.Quantity(*f.Estimate) + unit
 	case f.AtLeast != nil && f.AtMost != nil:

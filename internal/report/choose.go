@@ -158,11 +158,6 @@ func RateText(x *choose.Choice, rate float64) string {
 	return say.Quantity(rate) + "/s"
 }
 
-// fromTo writes an interval.
-func fromTo(v [2]float64) string {
-	return say.Quantity(v[0]) + " to " + say.Quantity(v[1])
-}
-
 // routerName says who shares requests out.
 func routerName(router string) string {
 	switch router {
@@ -289,7 +284,7 @@ func optionTable(x *choose.Choice) (t Table, legend []string) {
 		if x.Rate > 0 && isCapacityShort(x, o) {
 			engines = "> " + engines
 		}
-		row := []string{EngineName(o), engines, say.Quantity(o.Capacity), say.Quantity(o.Interval[0]) + "…" + say.Quantity(o.Interval[1])}
+		row := []string{EngineName(o), engines, say.Quantity(o.Capacity), intervalCell(&o.Interval)}
 		if priced {
 			hour, million, interval := say.Unknown, say.Unknown, say.Unknown
 			if o.PerHour > 0 {

@@ -146,7 +146,7 @@ func (m *Model) claimPoint(run *result.Run, shown *PointModel) {
 				}
 				parts = append(parts, key+" "+d.Metric.Label+" "+v+" "+string(d.Unit))
 				if ci, ok := d.CI95[key]; ok && c.Interval == "" {
-					c.Interval = fmt.Sprintf("95 %% interval of %s %s: %s to %s %s", key, d.Metric.Label, say.Quantity(ci[0]), say.Quantity(ci[1]), d.Unit)
+					c.Interval = fmt.Sprintf("95 %% interval of %s %s: %s %s", key, d.Metric.Label, fromTo(ci), d.Unit)
 				}
 				break
 			}
@@ -225,7 +225,7 @@ func pointFigures(p *result.Point) (list []Figure) {
 		}
 		f := Figure{Name: name, Value: say.Quantity(*x), Unit: unit}
 		if ci, ok := t.CI95[key]; ok {
-			f.Note = say.Quantity(ci[0]) + " to " + say.Quantity(ci[1])
+			f.Note = fromTo(ci)
 		}
 		if key == "requests_per_s" {
 			f.Note = strings.TrimPrefix(f.Note+" · ended in the window", " · ")
@@ -348,7 +348,7 @@ func (m *Model) capacityFigures(k *result.Capacity) {
 	addFigure("Capacity", highestWithinSLO(k), "at least: the load to quote")
 	note := ""
 	if k.CI95 != nil {
-		note = say.Quantity(k.CI95[0]) + " to " + say.Quantity(k.CI95[1])
+		note = fromTo(*k.CI95)
 	}
 	addFigure("Estimate", k.Estimate, note)
 	if b := k.Bracket; b != nil && k.Estimate == nil {
@@ -381,7 +381,7 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 	if k.Knee != nil {
 		f := Figure{Name: "Knee", Value: say.Quantity(k.Knee.Load), Unit: unit}
 		if k.Knee.Resampled != nil {
-			f.Note = say.Quantity(k.Knee.Resampled[0]) + " to " + say.Quantity(k.Knee.Resampled[1]) + " by resampling the loads"
+			f.Note = fromTo(*k.Knee.Resampled) + " by resampling the loads"
 		}
 		m.Figures = append(m.Figures, f)
 	}

@@ -77,7 +77,7 @@ func (a AnswerModel) ClaimSentence() string {
 
 // BuildComparison makes the model of a comparison.
 func BuildComparison(c *compare.Comparison) ComparisonModel {
-	m := ComparisonModel{Of: c}
+	m := ComparisonModel{Of: c, Warnings: c.Warnings}
 	var others []string
 	for i, s := range c.Sides {
 		if i > 0 {
@@ -93,9 +93,6 @@ func BuildComparison(c *compare.Comparison) ComparisonModel {
 		m.Same = "server, configuration, environment: no difference is known"
 	} else if len(c.Sides) > 2 {
 		m.BySide = bySide(c)
-	}
-	for _, w := range c.Warnings {
-		m.Warnings = append(m.Warnings, w)
 	}
 	for i := range c.Pairs {
 		m.Pairs = append(m.Pairs, buildPair(c, &c.Pairs[i]))
@@ -167,13 +164,8 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 	if p.Capacity != nil {
 		return buildCapacities(c, p)
 	}
-	m := PairModel{Title: []string{p.What}, Why: p.Why}
-	if len(c.Sides) > 2 {
-		m.Title = []string{p.B + " against " + p.A, p.What}
-	}
-	for _, n := range p.Notes {
-		m.Notes.add(n)
-	}
+	m := newPairModel(c, p)
+	m.Why = p.Why
 	if p.Overload != nil {
 		m.Overload = p.Overload.Text(p.What)
 	}
@@ -184,17 +176,10 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 	if len(p.Rows) > 0 && !slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return !r.TooFewLaunches() || r.Verdict != compare.Undistinguished }) {
 		few = ReasonText(p.Rows[0].Why)
 	}
-	switch {
-	case p.HasOtherInstrument():
+	if p.HasOtherInstrument() {
 		m.Title = append(m.Title, compare.OtherInstrument+", no verdict")
-	case few != "":
-		m.Title = append(m.Title, "no verdict ("+few+")")
-	case p.Scope != "":
-		m.Title = append(m.Title, string(p.Scope))
-	case p.Launches[0] == p.Launches[1]:
-		m.Title = append(m.Title, fmt.Sprintf("%d launches each", p.Launches[0]))
-	default:
-		m.Title = append(m.Title, fmt.Sprintf("%d and %d launches", p.Launches[0], p.Launches[1]))
+	} else {
+		m.Title = append(m.Title, launchesTitle(p, few))
 	}
 	m.writeTable(p, few == "" && !p.HasOtherInstrument())
 	m.addLegend(c, p)
@@ -205,6 +190,28 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 		m.addDayComparison(p)
 	}
 	return m
+}
+
+// newPairModel makes a model that says what is compared.
+func newPairModel(c *compare.Comparison, p *compare.Pair) PairModel {
+	m := PairModel{Title: []string{p.What}, Notes: slices.Clone(p.Notes)}
+	if len(c.Sides) > 2 {
+		m.Title = []string{p.B + " against " + p.A, p.What}
+	}
+	return m
+}
+
+// launchesTitle says how many launches a verdict rests on, or that there are too few.
+func launchesTitle(p *compare.Pair, few string) string {
+	switch {
+	case few != "":
+		return "no verdict (" + few + ")"
+	case p.Scope != "":
+		return string(p.Scope)
+	case p.Launches[0] == p.Launches[1]:
+		return fmt.Sprintf("%d launches each", p.Launches[0])
+	}
+	return fmt.Sprintf("%d and %d launches", p.Launches[0], p.Launches[1])
 }
 
 // pairedModel has a row for each latency.
@@ -267,7 +274,7 @@ func (m *PairModel) writeTable(p *compare.Pair, verdicts bool) {
 		case v == nil:
 			row = append(row, say.Unknown)
 		default:
-			row = append(row, say.SignedChange(v[0], r.OfShare())+"…"+say.SignedChange(v[1], r.OfShare()))
+			row = append(row, changeSpan(*v, r.OfShare()))
 		}
 		if robust {
 			cell := say.Unknown
@@ -391,24 +398,17 @@ func detectableText(p *compare.Pair) string {
 // noteLaunchesNeeded notes how many launches a side detect the change that matters, for metrics
 // with fewer.
 func (m *PairModel) noteLaunchesNeeded(p *compare.Pair) {
-	var sizes []string
-	of := map[string][]string{}
+	var metrics Grouping // by the change
 	for _, r := range p.Rows {
-		if r.Needed == nil || *r.Needed <= min(p.Launches[0], p.Launches[1]) {
-			continue
+		if r.Needed != nil && *r.Needed > min(p.Launches[0], p.Launches[1]) {
+			metrics.Add(say.ChangeSize(r.ToTell, r.OfShare()), r.Metric+" "+say.Count(*r.Needed))
 		}
-		x := say.ChangeSize(r.ToTell, r.OfShare())
-		if of[x] == nil {
-			sizes = append(sizes, x)
-		}
-		of[x] = append(of[x], r.Metric+" "+say.Count(*r.Needed))
 	}
-	for i, x := range sizes {
-		power := ""
-		if i == 0 {
-			power = " with 80 % power"
-		}
-		sizes[i] = "to detect " + x + power + ": " + strings.Join(of[x], ", ")
+	var sizes []string
+	power := " with 80 % power"
+	for _, size := range metrics.Keys {
+		sizes = append(sizes, "to detect "+size+power+": "+metrics.Join(size))
+		power = ""
 	}
 	if len(sizes) > 0 {
 		m.Notes.add("launches a side " + strings.Join(sizes, "; "))
@@ -424,16 +424,12 @@ func (m *PairModel) addUncompared(p *compare.Pair) {
 	if len(costs) > 0 {
 		m.Notes.add("cost, by price and rate: " + strings.Join(costs, "; "))
 	}
-	var reasons []string
-	of := map[string][]string{}
+	var metrics Grouping // by the reason
 	for _, l := range p.Left {
-		if of[l.Why] == nil {
-			reasons = append(reasons, l.Why)
-		}
-		of[l.Why] = append(of[l.Why], l.Metric)
+		metrics.Add(l.Why, l.Metric)
 	}
-	for _, why := range reasons {
-		m.Notes.add("not compared: " + strings.Join(of[why], ", ") + ": " + why)
+	for _, why := range metrics.Keys {
+		m.Notes.add("not compared: " + metrics.Join(why) + ": " + why)
 	}
 }
 
@@ -585,7 +581,7 @@ func primaryChanges(c *compare.Comparison, b string) (out []string) {
 			}
 			text := say.RelativeChange(r.Change, r.OfShare())
 			if v := r.CI95; v != nil {
-				text += fmt.Sprintf(" (95 %% interval %s…%s", say.SignedChange(v[0], r.OfShare()), say.SignedChange(v[1], r.OfShare()))
+				text += " (95 % interval " + changeSpan(*v, r.OfShare())
 				if r.PAdjusted != nil {
 					text += fmt.Sprintf(", p = %.2g", *r.PAdjusted)
 				}

@@ -20,16 +20,10 @@ func (m *PairModel) addDayComparison(p *compare.Pair) {
 	if tokens {
 		t.Head = append(t.Head, "TPOT p50 "+a, b)
 	}
-	number := func(x *float64) string {
-		if x == nil {
-			return "–"
-		}
-		return say.Quantity(*x)
-	}
 	for _, at := range d.Times {
-		row := []string{at.From + "–" + at.To, number(at.A.P50), number(at.B.P50)}
+		row := []string{at.From + "–" + at.To, say.Optional(at.A.P50), say.Optional(at.B.P50)}
 		if tokens {
-			row = append(row, number(at.A.TPOT), number(at.B.TPOT))
+			row = append(row, say.Optional(at.A.TPOT), say.Optional(at.B.TPOT))
 		}
 		t.AddRow(row...)
 	}

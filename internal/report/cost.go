@@ -20,7 +20,7 @@ func (m *PointModel) addCost(p *result.Point) {
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
 		first := fmt.Sprintf("$%s per million output tokens", say.Quantity(*c.USDPerMOutput))
 		if ci, ok := c.CI95["usd_per_m_output"]; ok {
-			first += fmt.Sprintf(" (%s to %s)", say.Quantity(ci[0]), say.Quantity(ci[1]))
+			first += " (" + fromTo(ci) + ")"
 		}
 		within := ""
 		if c.USDPerMGoodOutput != nil && meetsSLO(p) {

@@ -154,9 +154,7 @@ func targetStep(name, question string, s *result.SLO, found *inspect.Point, of f
 				step.Then = "Not known. What would tell: " + f.Confirm + "."
 			} else {
 				step.Then = found.Name(f.Cause) + confidenceText(f) + "."
-				if f.Try != nil {
-					step.Then += " Try " + trialText(f.Try, found.Symptoms[i].Symptom) + "."
-				}
+				step.Then += trialSentence(f, found.Symptoms[i].Symptom)
 			}
 		}
 	}

@@ -56,7 +56,7 @@ func rangeText(v *[2]float64) string {
 	if v == nil {
 		return ""
 	}
-	return " (" + say.Quantity(v[0]) + " to " + say.Quantity(v[1]) + ")"
+	return " (" + fromTo(*v) + ")"
 }
 
 func standingOf(r *experiment.Record, name string) *experiment.Standing {
@@ -224,27 +224,22 @@ func changeInterval(v *[2]float64, share bool) string {
 	if v == nil {
 		return ""
 	}
-	return " (" + say.SignedChange(v[0], share) + " to " + say.SignedChange(v[1], share) + ")"
+	return " (" + changeRange(*v, share) + ")"
 }
 
 func configurationSection(r *experiment.Record) DecisionSection {
 	s := DecisionSection{ID: "configurations", Title: "Configurations"}
-	s.Table.Head = []string{"", "launches", "carries", "95 % interval", "against it", "95 % interval", "$ per M", "contract"}
-	s.Table.Head[3] = say.Percent(r.Contract.Confidence) + " interval"
-	s.Table.Head[5] = s.Table.Head[3]
-	s.Table.Head[4] = "change"
+	interval := say.Percent(r.Contract.Confidence) + " interval"
+	s.Table.Head = []string{"", "launches", "carries", interval, "change", interval, "$ per M", "contract"}
 	for i := range r.Standings {
 		c := &r.Standings[i]
-		row := []string{c.Name, launchesText(c), say.Optional(c.Carries), say.Unknown, say.Unknown, say.Unknown, say.Unknown, StandingText(r, c)}
+		row := []string{c.Name, launchesText(c), say.Optional(c.Carries), intervalCell(c.Interval), say.Unknown, say.Unknown, say.Unknown, StandingText(r, c)}
 		if c.Carries != nil && c.Bound != "" {
 			row[2] = map[string]string{"at least": "≥ ", "at most": "≤ "}[c.Bound] + row[2]
 		}
-		if v := c.Interval; v != nil {
-			row[3] = say.Quantity(v[0]) + "…" + say.Quantity(v[1])
-		}
 		if c.Change != nil {
 			row[4] = say.RelativeChange(*c.Change, false)
-			row[5] = say.SignedChange(c.Change95[0], false) + "…" + say.SignedChange(c.Change95[1], false)
+			row[5] = changeSpan(*c.Change95, false)
 		}
 		if c.USDPerM != nil {
 			row[6] = usdText(*c.USDPerM)
@@ -252,11 +247,7 @@ func configurationSection(r *experiment.Record) DecisionSection {
 		s.Table.AddRow(row...)
 	}
 	s.Brief = s.Table.withoutColumns(func(column int) bool { return column == 5 })
-	byGPU := ""
-	if r.PerGPU {
-		byGPU = " by GPU"
-	}
-	s.Lines.add("carries: requests per second within the limits, geometric mean over launches; change: of that" + byGPU + ", against the baseline, by launches of the same block; intervals are of each line alone")
+	s.Lines.add("carries: requests per second within the limits, geometric mean over launches; change: of that" + byGPU(r) + ", against the baseline, by launches of the same block; intervals are of each line alone")
 	if r.PerGPU {
 		for _, c := range r.Standings[1:] {
 			if base := r.Standings[0].GPUs; c.GPUs != base {
@@ -269,8 +260,7 @@ func configurationSection(r *experiment.Record) DecisionSection {
 			s.Lines.addf("%s: %s is not known to be applied: the server does not report it", c.Name, strings.Join(c.Unknown, ", "))
 		}
 	}
-	var reasons []string // each with those that it rejects
-	names := map[string][]string{}
+	var rejected Grouping // configurations by the reason
 	for i := range r.Standings {
 		c := &r.Standings[i]
 		if c.Rejected == "" {
@@ -280,13 +270,10 @@ func configurationSection(r *experiment.Record) DecisionSection {
 		if c.GivenUp > 0 && c.GivenUp < r.Launches.Planned {
 			why += fmt.Sprintf("; given up after %s", say.Plural(c.GivenUp, "launch"))
 		}
-		if names[why] == nil {
-			reasons = append(reasons, why)
-		}
-		names[why] = append(names[why], c.Name)
+		rejected.Add(why, c.Name)
 	}
-	for _, why := range reasons {
-		s.Lines.add(strings.Join(names[why], ", ") + ": " + why)
+	for _, why := range rejected.Keys {
+		s.Lines.add(rejected.Join(why) + ": " + why)
 	}
 	for i := range r.NotStarted {
 		s.Lines.add(notStarted(&r.NotStarted[i])...)
@@ -343,7 +330,7 @@ func hypothesisSection(r *experiment.Record) DecisionSection {
 			if h.Ratio != nil {
 				text += ", " + say.Quantity(*h.Ratio) + " times" + rangeText(h.Interval)
 			} else if h.Interval != nil {
-				text += ", a difference of " + say.SignedChange(h.Interval[0], true) + " to " + say.SignedChange(h.Interval[1], true)
+				text += ", a difference of " + changeRange(*h.Interval, true)
 			}
 		}
 		if h.Why != "" {
@@ -366,7 +353,7 @@ func effectInterval(v [2]float64, share bool) string {
 	if !share && (v[0] < 0.1-1 || v[1] > 10-1) {
 		return "not known"
 	}
-	return say.SignedChange(v[0], share) + "…" + say.SignedChange(v[1], share)
+	return changeSpan(v, share)
 }
 
 func effectSection(r *experiment.Record) DecisionSection {
@@ -375,10 +362,7 @@ func effectSection(r *experiment.Record) DecisionSection {
 	s.Table.Head, s.Brief.Head = head, head
 	open, same := 0, 0
 	for _, e := range r.Effects {
-		write := say.Quantity
-		if e.OfShare {
-			write = say.Percent
-		}
+		write := formatterOfShare(e.OfShare)
 		ci := say.Unknown
 		if e.Interval != nil {
 			ci = effectInterval(*e.Interval, e.OfShare)
@@ -468,11 +452,11 @@ func spreadSection(r *experiment.Record) DecisionSection {
 	}
 	s.Lines.add(badLines(r)...)
 	if d := r.Drift; d != nil && (d.Slower || d.Interval[0] > 0) {
-		text := "the machine gets faster from launch to launch: " + say.SignedChange(d.PerBlock, false) + changeInterval(&d.Interval, false)
+		pace, then := "faster", ""
 		if d.Slower {
-			text = "the machine gets slower from launch to launch: " + say.SignedChange(d.PerBlock, false) + changeInterval(&d.Interval, false) + "; what is sure to be carried is said of the last one, and nothing of later ones"
+			pace, then = "slower", "; what is sure to be carried is said of the last one, and nothing of later ones"
 		}
-		s.Lines.add(text)
+		s.Lines.addf("the machine gets %s from launch to launch: %s%s%s", pace, say.SignedChange(d.PerBlock, false), changeInterval(&d.Interval, false), then)
 	}
 	kind := ""
 	if r.Spent.Virtual {
@@ -486,9 +470,7 @@ func spreadSection(r *experiment.Record) DecisionSection {
 		text += ", " + usdText(r.Spent.USD) + " at the price of the GPUs"
 	}
 	s.Lines.add(text)
-	for _, v := range r.Void {
-		s.Lines.add(v)
-	}
+	s.Lines.add(r.Void...)
 	return s
 }
 
@@ -527,11 +509,7 @@ func ladderSection(r *experiment.Record) DecisionSection {
 }
 
 func nextSection(r *experiment.Record) DecisionSection {
-	s := DecisionSection{ID: "next", Title: "What next"}
-	for _, n := range r.Next {
-		s.Lines.add(n)
-	}
-	return s
+	return DecisionSection{ID: "next", Title: "What next", Lines: r.Next}
 }
 
 func repeatSection(r *experiment.Record) DecisionSection {

@@ -98,8 +98,12 @@ func openTexts(p *inspect.Point, list []explain.Untested) (left, untested []stri
 	return left, untested
 }
 
-// trialText returns the text that says what to try against a symptom.
-func trialText(t *explain.Trial, of explain.Symptom) string {
+// trialText returns the text that says what to try against a symptom, "" for nothing.
+func trialText(f *explain.Finding, of explain.Symptom) string {
+	t := f.Try
+	if t == nil {
+		return ""
+	}
 	s := t.Knob
 	switch {
 	case t.From != "" && t.To != "":
@@ -114,6 +118,27 @@ func trialText(t *explain.Trial, of explain.Symptom) string {
 		return s + "; the twins expect " + symptomName(of) + " " + forecastShare(t.Gain) + " lower"
 	}
 	return s + "; what it brings no twin says"
+}
+
+// trialSentence returns it as a sentence that follows others.
+func trialSentence(f *explain.Finding, of explain.Symptom) string {
+	if f.Try == nil {
+		return ""
+	}
+	return " Try " + trialText(f, of) + "."
+}
+
+// evidenceTexts are what speaks for a finding.
+func evidenceTexts(f *explain.Finding) (list []string) {
+	for i := range f.Evidence {
+		list = append(list, evidenceText(&f.Evidence[i]))
+	}
+	return list
+}
+
+// claimText is what was found of a symptom, as a sentence.
+func claimText(p *inspect.Point, d *explain.Diagnosis) string {
+	return fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, d.Primary.Claim, confidenceText(&d.Primary))
 }
 
 // forecastShare is a share by which twins expect something to change: of a forecast no more is
@@ -236,10 +261,7 @@ func (m *Model) AddExplanation(x *inspect.Explanation) {
 				open = fmt.Sprintf("%s at %s: not known. What would tell: %s.", symptomName(d.Symptom), p.Load, d.Primary.Confirm)
 			}
 			if f := &d.Primary; m.Why == "" && f.Cause != explain.Unknown {
-				m.Why = fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, f.Claim, confidenceText(f))
-				if f.Try != nil {
-					m.Why += " Try " + trialText(f.Try, d.Symptom) + "."
-				}
+				m.Why = claimText(p, d) + trialSentence(f, d.Symptom)
 			}
 		}
 	}
@@ -267,7 +289,7 @@ func (m *ComparisonModel) AddLimiters(of map[string][]inspect.Change) {
 // findingSentence is a diagnosis in a sentence or three.
 func findingSentence(p *inspect.Point, d *explain.Diagnosis) string {
 	f := &d.Primary
-	s := fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, f.Claim, confidenceText(f))
+	s := claimText(p, d)
 	if parts := partsText(d); parts != "" {
 		s = say.Sentence(parts) + " " + s
 	}
@@ -283,17 +305,10 @@ func findingSentence(p *inspect.Point, d *explain.Diagnosis) string {
 	if f.Cause == explain.Unknown {
 		return s + " What would tell: " + f.Confirm + "."
 	}
-	var evidence []string
-	for i := range f.Evidence {
-		evidence = append(evidence, evidenceText(&f.Evidence[i]))
-	}
-	if len(evidence) > 0 {
+	if evidence := evidenceTexts(f); len(evidence) > 0 {
 		s += " Because: " + strings.Join(evidence, "; ") + "."
 	}
-	if f.Try != nil {
-		s += " Try " + trialText(f.Try, d.Symptom) + "."
-	}
-	return s
+	return s + trialSentence(f, d.Symptom)
 }
 
 // pathOf is the way through the questions that led there: which objective is not met, is
@@ -366,9 +381,7 @@ func writePoint(p *printer, of *result.Point, x *inspect.Point, several bool) {
 		claim := nonEmpty(partsText(d), f.Claim+confidenceText(f))
 		p.writeHanging(bold, "  ", "    ", append([]string{symptomText(d, of) + ": "}, claim...)...)
 		if several && f.Cause != explain.Unknown {
-			if f.Try != nil {
-				writeRow(p, "try", trialText(f.Try, d.Symptom))
-			}
+			writeRow(p, "try", trialText(f, d.Symptom))
 			writeRow(p, "also", heldDown(d))
 			continue
 		}
@@ -402,22 +415,13 @@ func confidenceText(f *explain.Finding) string {
 	return " (" + string(f.Confidence) + ")"
 }
 
-// trialOf returns the text of what a finding says to try against a symptom. It returns "" if the
-// finding says nothing.
-func trialOf(f *explain.Finding, of explain.Symptom) string {
-	if f.Try == nil {
-		return ""
-	}
-	return "try " + trialText(f.Try, of)
-}
-
-// otherTrial returns what another finding says to try. It returns "" if the first finding says the
-// same.
+// otherTrial returns what another finding says to try. It returns "" if that is nothing, or what
+// the first finding says.
 func otherTrial(f, first *explain.Finding, of explain.Symptom) string {
-	if f.Try != nil && first.Try != nil && f.Try.Knob == first.Try.Knob && f.Try.To == first.Try.To {
+	if f.Try == nil || first.Try != nil && f.Try.Knob == first.Try.Knob && f.Try.To == first.Try.To {
 		return ""
 	}
-	return trialOf(f, of)
+	return "try " + trialText(f, of)
 }
 
 // writeRow writes what there is under a name.
@@ -429,20 +433,15 @@ func writeRow(p *printer, name string, items ...string) {
 
 // writeFinding writes one with all that speaks for it.
 func writeFinding(p *printer, x *inspect.Point, f *explain.Finding, of explain.Symptom) {
-	var evidence, excluded []string
-	for i := range f.Evidence {
-		evidence = append(evidence, evidenceText(&f.Evidence[i]))
-	}
+	var excluded []string
 	for i := range f.Excluded {
 		excluded = append(excluded, ruledOutText(x, &f.Excluded[i]))
 	}
 	left, untested := openTexts(x, f.Untested)
-	writeRow(p, "because", evidence...)
+	writeRow(p, "because", evidenceTexts(f)...)
 	writeRow(p, "ruled out", excluded...)
 	writeRow(p, "not ruled out", left...)
 	writeRow(p, "not tested", untested...)
 	writeRow(p, "confirm", f.Confirm)
-	if f.Try != nil {
-		writeRow(p, "try", trialText(f.Try, of))
-	}
+	writeRow(p, "try", trialText(f, of))
 }

@@ -154,8 +154,7 @@ func (m *PointModel) addLatencyTables(p *result.Point) {
 // metricLines are the metrics that there are; for those that are undefined a remark
 // says why, once for each reason.
 func (m *PointModel) metricLines(x *result.Metrics) (lines []line) {
-	var whys []string
-	without := map[string][]string{}
+	var without Grouping // names by the reason
 	addRow := func(name string, view bool, key string, s *result.Summary) {
 		why := ReasonText(x.Undefined[key])
 		if s != nil {
@@ -164,10 +163,7 @@ func (m *PointModel) metricLines(x *result.Metrics) (lines []line) {
 		if s != nil && why == "" {
 			lines = append(lines, line{name, view, s})
 		} else if why != "" {
-			if without[why] == nil {
-				whys = append(whys, why)
-			}
-			without[why] = append(without[why], name)
+			without.Add(why, name)
 		}
 	}
 	for _, d := range x.List {
@@ -184,8 +180,8 @@ func (m *PointModel) metricLines(x *result.Metrics) (lines []line) {
 	if tpot, k := x.SummaryOf(metric.TPOT), x.SummaryOf(metric.TokensPerChunk).Value("p50"); tpot != nil && tpot.Label != "" && k != nil && *k > 1 {
 		m.Remarks.add("TPOT " + tpot.Label + "; at the median an event carries " + say.Quantity(*k) + " tokens, so it reads too low")
 	}
-	for _, why := range whys {
-		m.Remarks.add("no " + strings.Join(without[why], ", ") + ": " + why)
+	for _, why := range without.Keys {
+		m.Remarks.add("no " + without.Join(why) + ": " + why)
 	}
 	return lines
 }

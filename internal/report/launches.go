@@ -123,9 +123,7 @@ func spreadModel(d compare.Spread) SpreadModel {
 	for _, l := range d.Left {
 		m.Notes.add(l.Metric + ": " + l.Why)
 	}
-	for _, n := range d.Notes {
-		m.Notes.add(n)
-	}
+	m.Notes.add(d.Notes...)
 	return m
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"pitot/internal/data/metric"
+	"pitot/internal/data/result"
 	"pitot/internal/say"
 )
 
@@ -14,4 +15,49 @@ func formatterFor(unit metric.Unit) func(float64) string {
 		return say.Dollars
 	}
 	return say.Quantity
+}
+
+// formatterOfShare returns the function that formats shares, or other values.
+func formatterOfShare(share bool) func(float64) string {
+	if share {
+		return say.Percent
+	}
+	return say.Quantity
+}
+
+// formatLoad returns the function that formats loads of a kind where there is little room.
+func formatLoad(over string) func(float64) string {
+	return func(x float64) string { return say.Quantity(x) + LoadSuffix(over) }
+}
+
+// fromTo writes an interval in a sentence.
+func fromTo(v [2]float64) string { return say.Quantity(v[0]) + " to " + say.Quantity(v[1]) }
+
+// loadInterval writes an interval of loads.
+func loadInterval(v [2]float64, over string) string { return fromTo(v) + LoadSuffix(over) }
+
+// intervalCell writes an interval in a cell of a table.
+func intervalCell(v *[2]float64) string {
+	if v == nil {
+		return say.Unknown
+	}
+	return say.Quantity(v[0]) + "…" + say.Quantity(v[1])
+}
+
+// changeSpan writes an interval of changes, of shares or relative.
+func changeSpan(v [2]float64, share bool) string {
+	return say.SignedChange(v[0], share) + "…" + say.SignedChange(v[1], share)
+}
+
+// changeRange writes it in a sentence.
+func changeRange(v [2]float64, share bool) string {
+	return say.SignedChange(v[0], share) + " to " + say.SignedChange(v[1], share)
+}
+
+// LoadSuffix returns the suffix of a load where there is little room, by what the loads are over.
+func LoadSuffix(over string) string {
+	if over == result.OverRate {
+		return "/s"
+	}
+	return " " + result.LoadUnit(over)
 }

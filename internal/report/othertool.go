@@ -155,8 +155,7 @@ func foreignTable(p *tools.Point) (t Table, meanings []string) {
 		}
 	}
 	t.Head = append(t.Head, "max")
-	namesOf := map[string][]string{}
-	var order []string
+	var namesOf Grouping // by what they mean
 	for _, r := range rows {
 		if r.s == nil {
 			continue
@@ -169,14 +168,11 @@ func foreignTable(p *tools.Point) (t Table, meanings []string) {
 		}
 		t.AddRow(append(cells, say.Optional(r.s.Max))...)
 		if what := r.s.What; what != "" {
-			if namesOf[what] == nil {
-				order = append(order, what)
-			}
-			namesOf[what] = append(namesOf[what], r.name)
+			namesOf.Add(what, r.name)
 		}
 	}
-	for _, what := range order {
-		meanings = append(meanings, strings.Join(namesOf[what], " and ")+": "+what)
+	for _, what := range namesOf.Keys {
+		meanings = append(meanings, strings.Join(namesOf.Names[what], " and ")+": "+what)
 	}
 	return t, meanings
 }

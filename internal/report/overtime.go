@@ -27,12 +27,6 @@ func (m *PointModel) overTime(p *result.Point) {
 		return
 	}
 	name := strings.ToUpper(o.Metric)
-	number := func(x *float64) string {
-		if x == nil {
-			return "–"
-		}
-		return say.Quantity(*x)
-	}
 	t := &Table{Head: []string{"over time", "due/s", "in flight", name + " p50, ms", "p90", "max"}, Spare: []int{5}}
 	long := slices.ContainsFunc(o.Blocks, func(b result.Block) bool { return b.TPOT != nil || b.P95 != nil })
 	if long {
@@ -42,11 +36,11 @@ func (m *PointModel) overTime(p *result.Point) {
 		t.Head[0] = "time of day"
 	}
 	for i, b := range o.Blocks {
-		row := []string{blockTime(o, i), say.Quantity(b.DuePerS), number(b.InFlight), number(b.P50), number(b.P90)}
+		row := []string{blockTime(o, i), say.Quantity(b.DuePerS), say.Optional(b.InFlight), say.Optional(b.P50), say.Optional(b.P90)}
 		if long {
-			row = append(row, number(b.P95), number(b.TPOT))
+			row = append(row, say.Optional(b.P95), say.Optional(b.TPOT))
 		} else {
-			row = append(row, number(b.Max))
+			row = append(row, say.Optional(b.Max))
 		}
 		t.AddRow(row...)
 	}

@@ -72,14 +72,6 @@ func pointUnit(run *result.Run) string {
 	return "load"
 }
 
-// LoadSuffix returns the suffix of a load where there is little room, by what the loads are over.
-func LoadSuffix(over string) string {
-	if over == result.OverRate {
-		return "/s"
-	}
-	return " " + result.LoadUnit(over)
-}
-
 // addCapacity tells the highest load that meets the SLO, as far as it is known: first the
 // best that can be said of it, then what that rests on.
 func (o *Overview) addCapacity(c *result.Capacity, run *result.Run) {
@@ -250,7 +242,7 @@ func boundConfidence(c *result.Capacity) float64 {
 
 // bestOf is the best that can be said of a capacity: every bound with its level.
 func bestOf(c *result.Capacity) (parts texts) {
-	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
+	load := formatLoad(c.Over)
 	sure := func(text string) string { return text + " (" + say.Percent(boundConfidence(c)) + ")" }
 	if c.Floor != nil {
 		return []string{"no load meets it"}
@@ -264,7 +256,7 @@ func bestOf(c *result.Capacity) (parts texts) {
 	}
 	if x := c.Carried; x != nil {
 		return append(parts, "the server saturates at "+load(x.RequestsPerS)+", before it misses the SLO",
-			fmt.Sprintf("95 %% interval %s to %s", say.Quantity(x.CI95[0]), load(x.CI95[1])))
+			"95 % interval "+loadInterval(x.CI95, c.Over))
 	}
 	met := knownAbove(c)
 	switch {
@@ -275,7 +267,7 @@ func bestOf(c *result.Capacity) (parts texts) {
 	}
 	switch {
 	case c.Estimate != nil && c.CI95 != nil:
-		s := fmt.Sprintf("estimate %s, 95 %% interval %s to %s", load(*c.Estimate), say.Quantity(c.CI95[0]), load(c.CI95[1]))
+		s := "estimate " + load(*c.Estimate) + ", 95 % interval " + loadInterval(*c.CI95, c.Over)
 		if c.Load == nil && met == nil {
 			s = "capacity not verified: " + s
 		}
@@ -359,7 +351,7 @@ func floorCause(f *result.Floor) string {
 
 // addCurve tells what the loads of a sweep show.
 func (o *Overview) addCurve(c *result.Curve, run *result.Run) {
-	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
+	load := formatLoad(c.Over)
 	addFact := func(parts ...string) { o.Facts = append(o.Facts, nonEmpty(parts...)) }
 	if met := highestMet(run, c.Over); met != "" {
 		o.Answer = []string{met}
@@ -373,7 +365,7 @@ func (o *Overview) addCurve(c *result.Curve, run *result.Run) {
 	if s := c.Saturation; s != nil {
 		saturation = fmt.Sprintf("saturates at %s req/s", say.Quantity(s.RequestsPerS))
 		if s.CI95 != nil {
-			saturation += fmt.Sprintf(" (%s to %s)", say.Quantity(s.CI95[0]), say.Quantity(s.CI95[1]))
+			saturation += " (" + fromTo(*s.CI95) + ")"
 		}
 		if s.OutputTokensPerS != nil {
 			saturation += fmt.Sprintf(", %s output tok/s", say.Quantity(*s.OutputTokensPerS))
@@ -384,7 +376,7 @@ func (o *Overview) addCurve(c *result.Curve, run *result.Run) {
 	case k != nil:
 		knee = "knee at " + load(k.Load)
 		if k.Resampled != nil {
-			knee += fmt.Sprintf(" (%s to %s by resampling the loads)", say.Quantity(k.Resampled[0]), say.Quantity(k.Resampled[1]))
+			knee += " (" + fromTo(*k.Resampled) + " by resampling the loads)"
 		}
 	case !c.NoKnee.IsNone():
 		addFact(noKnee(c))
@@ -436,7 +428,7 @@ func capacityFromCurve(c *result.Curve) (parts texts) {
 	if x == nil {
 		return nil
 	}
-	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
+	load := formatLoad(c.Over)
 	sure := " (" + say.Percent(x.Level) + ")"
 	switch {
 	case x.AtLeast != nil && x.AtMost != nil:

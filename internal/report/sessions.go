@@ -69,12 +69,6 @@ func placedTable(head string, list []result.Placed) *Table {
 	if intervals {
 		t.Head, t.Spare = slices.Insert(t.Head, 2, "95 %"), []int{5}
 	}
-	number := func(x *float64) string {
-		if x == nil {
-			return "–"
-		}
-		return say.Quantity(*x)
-	}
 	for _, p := range list {
 		place := say.Count(p.From)
 		if p.To > p.From {
@@ -84,7 +78,7 @@ func placedTable(head string, list []result.Placed) *Table {
 		if p.CachedShare != nil {
 			cached = say.Decimal(100**p.CachedShare, 1) + " %"
 		}
-		row := []string{place, number(p.TTFT.P50), number(p.TTFT.P90), cached, say.Quantity(p.HistoryTokens), say.Count(p.Requests)}
+		row := []string{place, say.Optional(p.TTFT.P50), say.Optional(p.TTFT.P90), cached, say.Quantity(p.HistoryTokens), say.Count(p.Requests)}
 		if intervals {
 			cell := "–"
 			if v := p.TTFT.P50CI95; v != nil {

@@ -104,13 +104,10 @@ func sinceOf(x *experiment.Since, confidence float64) DecisionSection {
 	s.Brief.Head = append(slices.Clone(head[:7]), "")
 	same := 0
 	for _, l := range x.Lines {
-		write := say.Quantity
-		if l.OfShare {
-			write = say.Percent
-		}
+		write := formatterOfShare(l.OfShare)
 		ci := say.Unknown
 		if l.Interval != nil {
-			ci = say.SignedChange(l.Interval[0], l.OfShare) + "…" + say.SignedChange(l.Interval[1], l.OfShare)
+			ci = changeSpan(*l.Interval, l.OfShare)
 		}
 		row := []string{allOf(l.Configuration), l.Row, l.Metric, write(l.Was), write(l.Now), say.RelativeChange(l.Change, l.OfShare), ci, say.Unknown, l.Verdict}
 		if l.Smallest != nil {
@@ -164,18 +161,11 @@ func trendSection(t *experiment.Trend) DecisionSection {
 	}
 	s.Table.Head = []string{"begun", "record", "pitot", "accepted", "carries", "95 % interval", "what is new"}
 	for _, r := range t.Records {
-		row := []string{dayOf(r.When), r.Record, r.Pitot, answerText(r.Answer, r.Accepted), say.Optional(r.Carries), say.Unknown, strings.Join(r.Changed, "; ")}
-		if v := r.Interval; v != nil {
-			row[5] = say.Quantity(v[0]) + "…" + say.Quantity(v[1])
-		}
-		s.Table.AddRow(row...)
+		s.Table.AddRow(dayOf(r.When), r.Record, r.Pitot, answerText(r.Answer, r.Accepted), say.Optional(r.Carries), intervalCell(r.Interval), strings.Join(r.Changed, "; "))
 	}
 	s.Brief = s.Table.withoutColumns(func(column int) bool { return column == 6 })
 	for _, c := range t.Changes {
-		write := say.Quantity
-		if c.OfShare {
-			write = say.Percent
-		}
+		write := formatterOfShare(c.OfShare)
 		what := "nothing that is known"
 		if len(c.Changed) > 0 {
 			what = strings.Join(c.Changed, "; ")

@@ -1,6 +1,9 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // texts is a list of texts that grows.
 type texts []string
@@ -8,3 +11,23 @@ type texts []string
 func (t *texts) add(more ...string) { *t = append(*t, more...) }
 
 func (t *texts) addf(format string, args ...any) { t.add(fmt.Sprintf(format, args...)) }
+
+// Grouping is names by what they have in common, in the order in which that came.
+type Grouping struct {
+	Keys  []string
+	Names map[string][]string
+}
+
+// Add puts a name to the others of a key.
+func (g *Grouping) Add(key, name string) {
+	if g.Names == nil {
+		g.Names = map[string][]string{}
+	}
+	if g.Names[key] == nil {
+		g.Keys = append(g.Keys, key)
+	}
+	g.Names[key] = append(g.Names[key], name)
+}
+
+// Join returns the names of a key in a line.
+func (g *Grouping) Join(key string) string { return strings.Join(g.Names[key], ", ") }

@@ -138,11 +138,22 @@ func drawableCharts(list ...*chart) (out []*chart) {
 }
 
 // addPoint adds a value to a series, at its place x.
-func (d *drawn) addPoint(x, y float64, few bool) {
+func (d *drawn) addPoint(x, y float64) { d.X, d.Y = append(d.X, x), append(d.Y, y) }
+
+// addSample adds a value that may rest on few samples.
+func (d *drawn) addSample(x, y float64, few bool) {
 	if few && !math.IsNaN(y) {
 		d.Few = append(d.Few, len(d.X))
 	}
-	d.X, d.Y = append(d.X, x), append(d.Y, y)
+	d.addPoint(x, y)
+}
+
+// loadAxis is the axis of some loads, in order: of their logarithm where they lie far apart.
+func loadAxis(unit string, loads []float64) axis {
+	if n := len(loads); n > 2 && loads[0] > 0 && loads[n-1]/loads[0] > 60 {
+		return axis{Name: "Load", Unit: unit, Scale: "log"}
+	}
+	return axis{Name: "Load", Unit: unit, Min: new(float64)}
 }
 
 // hasFew says that some value of the chart rests on few samples.
@@ -191,19 +202,19 @@ func loadsOf(run *result.Run) (order []int, at numbers) {
 	return order, at
 }
 
+// loadUnit is the unit of the loads of a run.
+func loadUnit(run *result.Run) string {
+	if run.Points[0].Load.Concurrency != nil {
+		return "users"
+	}
+	return "req/s"
+}
+
 // curveCharts returns the charts over load.
 func curveCharts(run *result.Run) []*chart {
 	order, at := loadsOf(run)
-	over := axis{Name: "Load", Unit: "req/s"}
-	if run.Points[0].Load.Concurrency != nil {
-		over = axis{Name: "Load", Unit: "users"}
-	}
-	if n := len(at); n > 2 && at[0] > 0 && at[n-1]/at[0] > 60 {
-		over.Scale = "log"
-	} else {
-		over.Min = new(float64)
-	}
-	marks := curveMarks(run, at)
+	over := loadAxis(loadUnit(run), at)
+	marks := curveMarks(run)
 	latency := func(m *metric.Metric) *chart {
 		c := &chart{ID: m.ID(), Title: m.Label + " over load", X: over, Y: axis{Name: m.Label, Unit: string(m.Unit), Scale: "log"}, Marks: slices.Clone(marks),
 			Note: "Percentiles of " + m.Label + " at each load. Where the queue grows there is no steady state, and no value."}
@@ -217,7 +228,7 @@ func curveCharts(run *result.Run) []*chart {
 						lo, hi = ci[0], ci[1]
 					}
 				}
-				d.addPoint(at[n], y, few)
+				d.addSample(at[n], y, few)
 				d.Lo, d.Hi = append(d.Lo, lo), append(d.Hi, hi)
 			}
 			if !d.Lo.anyKnown() {
@@ -237,10 +248,10 @@ func curveCharts(run *result.Run) []*chart {
 		}
 		return c
 	}
-	rates := func(id, title, unit string, came, served, good func(*result.Point) *float64) *chart {
+	rates := func(id, title, unit string, came, served, good metric.Name) *chart {
 		c := &chart{ID: id, Title: title, Wide: id == "requests" && run.Curve != nil, X: over, Y: axis{Name: title, Unit: unit, Min: new(float64)}, Marks: marks,
 			Note: "Throughput counts the answers that ended in the window, goodput the requests due in it that were within the SLO."}
-		if came != nil {
+		if came != "" {
 			c.Note += " So goodput is part of what came due, not of throughput."
 		}
 		if over.Scale == "log" {
@@ -249,52 +260,46 @@ func curveCharts(run *result.Run) []*chart {
 		for _, f := range []struct {
 			name       string
 			tone, dash int
-			of         func(*result.Point) *float64
+			of         metric.Name
 		}{{"came due", 5, 2, came}, {"throughput", 1, 0, served}, {"goodput", 2, 0, good}} {
-			if f.of == nil {
+			if f.of == "" {
 				continue
 			}
-			d := drawn{Name: f.name, Kind: "line", Tone: f.tone, Dash: f.dash, X: at}
-			for _, i := range order {
-				y := orNaN(f.of(&run.Points[i]))
-				if c.Y.Scale == "log" && y <= 0 {
-					y = math.NaN()
+			y := windowValues(run, order, f.of)
+			for i := range y {
+				if c.Y.Scale == "log" && y[i] <= 0 {
+					y[i] = math.NaN()
 				}
-				d.Y = append(d.Y, y)
 			}
-			c.Series = append(c.Series, d)
+			c.Series = append(c.Series, drawn{Name: f.name, Kind: "line", Tone: f.tone, Dash: f.dash, X: at, Y: y})
 		}
 		return c
 	}
 	charts := []*chart{
 		violationsChart(run, over, marks),
-		rates("requests", "Requests served", "req/s", func(p *result.Point) *float64 { return p.Throughput.DuePerS }, func(p *result.Point) *float64 { return p.Throughput.RequestsPerS },
-			func(p *result.Point) *float64 {
-				if p.Goodput == nil {
-					return nil
-				}
-				return &p.Goodput.RequestsPerS
-			}),
+		rates("requests", "Requests served", "req/s", metric.OfferedRate, metric.RequestRate, metric.Goodput),
 	}
 	for _, m := range run.Metrics().WithPercentiles() {
 		if m.Show == metric.Headline {
 			charts = append(charts, latency(m))
 		}
 	}
-	charts = append(charts,
-		rates("tokens", "Output tokens served", "tok/s", nil, func(p *result.Point) *float64 { return p.Throughput.OutputTokensPerS },
-			func(p *result.Point) *float64 {
-				if p.Goodput == nil {
-					return nil
-				}
-				return p.Goodput.OutputTokensPerS
-			}),
-	)
+	charts = append(charts, rates("tokens", "Output tokens served", "tok/s", "", metric.OutputRate, metric.GoodOutputRate))
 	list := faintLines(run, drawableCharts(charts...)...)
 	for _, c := range list {
 		c.Group = "load"
 	}
 	return list
+}
+
+// windowValues are those of a metric of the window, at some points.
+func windowValues(run *result.Run, points []int, name metric.Name) (values numbers) {
+	m := metric.All().Find(name)
+	for _, i := range points {
+		x, _, _ := run.Points[i].MetricValue(m)
+		values = append(values, orNaN(x))
+	}
+	return values
 }
 
 // faintLines draws lines thin where loads stand so close, or are measured so often,
@@ -332,7 +337,7 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 		if refused {
 			failed.Name = "failed: refused with 429"
 		}
-		failed.X, failed.Y = append(failed.X, probe.Load), append(failed.Y, shareOf(n, probe.Requests))
+		failed.addPoint(probe.Load, shareOf(n, probe.Requests))
 		for i, n := range probe.Violations {
 			if i >= len(list) {
 				name := fmt.Sprintf("limit %d", i+1)
@@ -347,7 +352,7 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 			if i < len(probe.Due) {
 				due = probe.Due[i]
 			}
-			list[i].X, list[i].Y = append(list[i].X, probe.Load), append(list[i].Y, shareOf(n, due))
+			list[i].addPoint(probe.Load, shareOf(n, due))
 		}
 	}
 	c.Series = list
@@ -432,7 +437,7 @@ func shareOf(n, of int) float64 {
 }
 
 // curveMarks are the loads that have a name.
-func curveMarks(run *result.Run, at numbers) (marks []mark) {
+func curveMarks(run *result.Run) (marks []mark) {
 	if c := run.Capacity; c != nil {
 		switch {
 		case c.CI95 != nil:
@@ -475,7 +480,7 @@ func paretoCharts(run *result.Run) []*chart {
 		rest := drawn{Name: "other loads", Kind: "dots", Tone: 5}
 		addPoint := func(d *drawn, i int) {
 			p := &run.Points[i]
-			d.X, d.Y = append(d.X, orNaN(of(p))), append(d.Y, orNaN(served(p)))
+			d.addPoint(orNaN(of(p)), orNaN(served(p)))
 			d.Labels = append(d.Labels, say.Decimal(p.Load.Value(), 3)+report.LoadSuffix(run.Curve.Over))
 		}
 		for _, i := range on {
@@ -491,23 +496,14 @@ func paretoCharts(run *result.Run) []*chart {
 		c.Series = []drawn{line, rest}
 		return c
 	}
-	speed := func(p *result.Point) *float64 {
-		if s := p.Metrics.SummaryOf(metric.DecodeRate); s != nil {
-			return s.P50
-		}
-		return nil
-	}
-	ttft := func(p *result.Point) *float64 {
-		if s := p.Metrics.SummaryOf(metric.TTFT); s != nil {
-			return s.P50
-		}
-		return nil
+	median := func(name metric.Name) func(*result.Point) *float64 {
+		return func(p *result.Point) *float64 { return p.Metrics.SummaryOf(name).Value("p50") }
 	}
 	return drawableCharts(
 		front("pareto-speed", "Speed of one user against output of all", "On the front no other load is better in both. Up and to the right is better.",
-			axis{Name: "Decode rate of one user, median", Unit: "tok/s", Min: new(float64)}, speed, run.Curve.Pareto.UserSpeed),
+			axis{Name: "Decode rate of one user, median", Unit: "tok/s", Min: new(float64)}, median(metric.DecodeRate), run.Curve.Pareto.UserSpeed),
 		front("pareto-ttft", "First token against output of all", "Up and to the left is better.",
-			axis{Name: "TTFT, median", Unit: "ms", Min: new(float64)}, ttft, run.Curve.Pareto.TTFT),
+			axis{Name: "TTFT, median", Unit: "ms", Min: new(float64)}, median(metric.TTFT), run.Curve.Pareto.TTFT),
 	)
 }
 
@@ -516,17 +512,9 @@ func paretoCharts(run *result.Run) []*chart {
 func attainmentChart(run *result.Run) []*chart {
 	order, at := loadsOf(run)
 	hundred := 100.0
-	c := &chart{ID: "attainment", Title: "Requests within the SLO", X: axis{Name: "Load", Unit: "req/s"}, Y: axis{Name: "Share of all due", Unit: "%", Min: new(float64), Max: &hundred},
+	c := &chart{ID: "attainment", Title: "Requests within the SLO", X: loadAxis(loadUnit(run), at), Y: axis{Name: "Share of all due", Unit: "%", Min: new(float64), Max: &hundred},
 		Note: "Each limit by itself, and all of them jointly: two limits that hold for 99 % each need not hold for 99 % together."}
-	if run.Points[0].Load.Concurrency != nil {
-		c.X.Unit = "users"
-	}
-	if n := len(at); n > 2 && at[0] > 0 && at[n-1]/at[0] > 60 {
-		c.X.Scale = "log"
-	} else {
-		c.X.Min = new(float64)
-	}
-	c.Marks = curveMarks(run, at)
+	c.Marks = curveMarks(run)
 	joint := drawn{Name: "jointly", Kind: "line", Tone: 1, X: at}
 	var each []drawn
 	for _, i := range order {
@@ -600,7 +588,8 @@ func bandOf(s *result.Summary) drawn {
 		if !ok || v == nil {
 			continue
 		}
-		d.X, d.Y, d.Lo, d.Hi = append(d.X, *v), append(d.Y, c.P), append(d.Lo, ci[0]), append(d.Hi, ci[1])
+		d.addPoint(*v, c.P)
+		d.Lo, d.Hi = append(d.Lo, ci[0]), append(d.Hi, ci[1])
 	}
 	return d
 }
@@ -640,44 +629,43 @@ func timeCharts(prefix string, s *Series) []*chart {
 	if s.End > s.To {
 		shades = append(shades, mark{Axis: "x", At: s.To, To: &s.End, Name: "after the window", Tone: 0})
 	}
-	step := func(id, title, unit, note string, series ...drawn) *chart {
+	group := prefix + "time"
+	strip := func(kind, id, title, unit, note string, series ...drawn) *chart {
 		for i := range series {
-			series[i].Kind, series[i].X = "step", at
+			series[i].Kind = kind
 		}
-		return &chart{ID: prefix + id, Title: title, Note: note, X: x, Y: axis{Name: title, Unit: unit, Min: &none}, Marks: shades, Group: prefix + "time", Low: true, Wide: true, Series: series}
+		return &chart{ID: prefix + id, Title: title, Note: note, X: x, Y: axis{Name: title, Unit: unit, Min: &none}, Marks: shades, Group: group, Low: true, Wide: true, Series: series}
+	}
+	scatter := func(id, title, note, name string, series ...drawn) *chart {
+		return &chart{ID: prefix + id, Title: title, Note: note, X: x, Y: axis{Name: name, Unit: "ms", Scale: "log"}, Marks: shades, Group: group, Wide: true, Series: series}
+	}
+	bins := func(name string, tone int, y numbers) drawn { return drawn{Name: name, Tone: tone, X: at, Y: y} }
+	line := func(name string, tone int, told Dots) drawn {
+		return drawn{Name: name, Tone: tone, X: told.X, Y: told.Y}
 	}
 	per := "Bins of " + say.Seconds(s.Bin) + "; warm-up and the time after the window are shaded."
-	lost := drawn{Name: "not served", Tone: 2, Y: s.Lost}
+	lost := bins("not served", 2, s.Lost)
 	if !slices.ContainsFunc(s.Lost, func(n float64) bool { return n > 0 }) {
 		lost.Y = nil
 	}
-	dots := &chart{ID: prefix + "first", Title: "TTFT of each request", Note: sampleNote(s.First, "request"), X: x, Y: axis{Name: "TTFT", Unit: "ms", Scale: "log"}, Marks: shades, Group: prefix + "time", Wide: true,
-		Series: []drawn{{Name: "TTFT", Kind: "dots", Tone: 1, X: s.First.X, Y: s.First.Y}}}
-	errors := &chart{ID: prefix + "errors", Title: "Requests that were not served", Note: "When it was known, and how long after they were due.", X: x, Y: axis{Name: "After due", Unit: "ms", Scale: "log"}, Marks: shades, Group: prefix + "time", Wide: true}
+	errors := scatter("errors", "Requests that were not served", "When it was known, and how long after they were due.", "After due")
 	for k, class := range slices.Sorted(maps.Keys(s.Errors)) {
 		d := s.Errors[class]
 		errors.Series = append(errors.Series, drawn{Name: say.PlainLine(cmp.Or(class, "no class")), Kind: "dots", Tone: k%5 + 1, Shape: min(k/5, 2), X: d.X, Y: d.Y})
 	}
-	told := func(id, title, unit, note string, most float64, series ...drawn) *chart {
-		for i := range series {
-			series[i].Kind = "line"
-		}
-		y := axis{Name: title, Unit: unit, Min: &none}
-		if most > 0 {
-			y.Max = &most
-		}
-		return &chart{ID: prefix + id, Title: title, Note: note, X: x, Y: y, Marks: shades, Group: prefix + "time", Low: true, Wide: true, Series: series}
-	}
+	cache := strip("line", "kv", "KV cache in use", "", "As the server told, of its fullest replica; 1 is all of it.", line("in use", 3, s.KVUse))
+	all := 1.0
+	cache.Y.Max = &all
 	return drawableCharts(
-		step("flow", "Requests due and served", "req/s", per, drawn{Name: "due", Tone: 5, Y: s.Due}, drawn{Name: "served", Tone: 1, Y: s.Served}, lost),
-		step("flight", "Requests in flight", "requests", "Time means, from due to done.", drawn{Name: "in flight", Tone: 3, Y: s.InFlight}),
-		step("rate", "Output tokens", "tok/s", "By when they came.", drawn{Name: "output", Tone: 1, Y: s.Tokens}),
-		dots, errors,
-		told("batch", "Requests in the server", "requests", "As the server told: in its batch, and waiting for a place there.", 0,
-			drawn{Name: "running", Tone: 1, X: s.Running.X, Y: s.Running.Y}, drawn{Name: "waiting", Tone: 2, X: s.Waiting.X, Y: s.Waiting.Y}),
-		told("kv", "KV cache in use", "", "As the server told, of its fullest replica; 1 is all of it.", 1, drawn{Name: "in use", Tone: 3, X: s.KVUse.X, Y: s.KVUse.Y}),
-		told("steps", "Tokens a step", "tokens", "As the server told, on average since the time before.", 0, drawn{Name: "tokens a step", Tone: 1, X: s.StepTokens.X, Y: s.StepTokens.Y}),
-		told("power", "Power", "W", "Of all GPUs that tell.", 0, drawn{Name: "power", Tone: 2, X: s.Power.X, Y: s.Power.Y}),
+		strip("step", "flow", "Requests due and served", "req/s", per, bins("due", 5, s.Due), bins("served", 1, s.Served), lost),
+		strip("step", "flight", "Requests in flight", "requests", "Time means, from due to done.", bins("in flight", 3, s.InFlight)),
+		strip("step", "rate", "Output tokens", "tok/s", "By when they came.", bins("output", 1, s.Tokens)),
+		scatter("first", "TTFT of each request", sampleNote(s.First, "request"), "TTFT", drawn{Name: "TTFT", Kind: "dots", Tone: 1, X: s.First.X, Y: s.First.Y}),
+		errors,
+		strip("line", "batch", "Requests in the server", "requests", "As the server told: in its batch, and waiting for a place there.", line("running", 1, s.Running), line("waiting", 2, s.Waiting)),
+		cache,
+		strip("line", "steps", "Tokens a step", "tokens", "As the server told, on average since the time before.", line("tokens a step", 1, s.StepTokens)),
+		strip("line", "power", "Power", "W", "Of all GPUs that tell.", line("power", 2, s.Power)),
 	)
 }
 
@@ -699,10 +687,10 @@ func lengthCharts(prefix string, s *Series) []*chart {
 		for k, n := range [][]int64{l.Planned, l.Served} {
 			d := drawn{Name: []string{"planned", "served"}[k], Kind: "bars", Tone: []int{5, 1}[k]}
 			for i, x := range n {
-				d.X, d.Y = append(d.X, l.From+float64(i)*l.Width), append(d.Y, float64(x))
+				d.addPoint(l.From+float64(i)*l.Width, float64(x))
 			}
 			if len(n) > 0 { // the right edge of the last bin
-				d.X, d.Y = append(d.X, l.From+float64(len(n))*l.Width), append(d.Y, math.NaN())
+				d.addPoint(l.From+float64(len(n))*l.Width, math.NaN())
 			}
 			c.Series = append(c.Series, d)
 		}

@@ -12,7 +12,6 @@ import (
 // choiceView holds what the page of a choice says.
 type choiceView struct {
 	report.ChoiceModel
-	shell
 	Sentence string
 	Parts    []section
 	Command  string
@@ -27,11 +26,8 @@ func WriteChoice(w io.Writer, m report.ChoiceModel, command []string) error {
 		options.Charts = drawableCharts(costChart(m), frontChart(m))
 	}
 	v.Parts = []section{options}
-	var err error
-	if v.shell, err = newShell(m.Choice.Model+" · choice", v.Parts); err != nil {
-		return err
-	}
-	return v.write(w, "choice of a deployment", v.Choice.Model+" · "+v.Choice.SLO, v.writeBody)
+	x := m.Choice
+	return writePage(w, x.Model+" · choice", "choice of a deployment", x.Model+" · "+x.SLO, v.Parts, v.writeBody)
 }
 
 // mostDrawn is the number of options that have a line of their own in a chart.
@@ -54,7 +50,7 @@ func frontChart(m report.ChoiceModel) *chart {
 			if !p.Met {
 				of = &not
 			}
-			of.X, of.Y = append(of.X, roundTo(p.PerUser, 5)), append(of.Y, roundTo(p.PerGPU, 5))
+			of.addPoint(roundTo(p.PerUser, 5), roundTo(p.PerGPU, 5))
 		}
 		c.Series = append(c.Series, met)
 		if len(not.X) > 0 {

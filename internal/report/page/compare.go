@@ -20,7 +20,6 @@ import (
 // comparisonView holds what the page of a comparison says.
 type comparisonView struct {
 	report.ComparisonModel
-	shell
 	Sentence string
 	Basis    string     // what changed or why that is not known, of two sides
 	Warned   string     // how often
@@ -61,20 +60,16 @@ func WriteComparison(w io.Writer, m report.ComparisonModel, command []string) er
 	}
 	v.Folded = len(v.Tables) > mostOpen
 	v.Launches = v.launchTable()
-	words := make([]string, len(m.Answers))
-	for i, a := range m.Answers {
-		words[i] = a.Word
+	var words []string
+	for _, a := range m.Answers {
+		words = append(words, a.Word)
 	}
-	var err error
-	if v.shell, err = newShell(m.Title+" · "+strings.Join(words, ", "), v.Sections); err != nil {
-		return err
-	}
-	return v.write(w, "comparison", joinFacts(m.Sides), v.writeBody)
+	return writePage(w, m.Title+" · "+strings.Join(words, ", "), "comparison", joinFacts(m.Sides), v.Sections, v.writeBody)
 }
 
 // verdictSentence is the verdict on all sides, and on two of them what it rests on.
 func (m *comparisonView) verdictSentence() (verdict, basis string) {
-	a := say.PlainLine(m.Of.Sides[0].Name)
+	a := m.Of.Sides[0].Name
 	if len(m.Answers) > 1 {
 		var each []string
 		for i, v := range m.Of.Verdicts {
@@ -82,14 +77,14 @@ func (m *comparisonView) verdictSentence() (verdict, basis string) {
 			if v.Word == compare.OtherInstrument || v.Word == compare.Undistinguished && v.Why != "" {
 				is = " has no verdict"
 			}
-			each = append(each, say.PlainLine(v.B)+is)
+			each = append(each, v.B+is)
 		}
 		return "Against " + a + ", " + strings.Join(each, ", ") + ".", ""
 	}
 	answer := m.Answers[0]
 	switch m.Of.Verdicts[0].Word {
 	case compare.Undistinguished, compare.OtherInstrument: // may begin with no side's name
-		return sentenceOf(answer.Claim, say.PlainLine(m.Of.Verdicts[0].B)), answer.Basis
+		return sentenceOf(answer.Claim, m.Of.Verdicts[0].B), answer.Basis
 	}
 	return answer.Claim + ".", answer.Basis
 }
@@ -168,9 +163,9 @@ func (m *comparisonView) curveSection(at int) section {
 		case len(side.Loads) > 0:
 			present++
 		case len(m.Of.Sides[i].Files) > 0:
-			s.Notes = append(s.Notes, say.PlainLine(side.Side)+" is not drawn: another instrument measured it")
+			s.Notes = append(s.Notes, side.Side+" is not drawn: another instrument measured it")
 		default:
-			s.Notes = append(s.Notes, say.PlainLine(side.Side)+" is not drawn: it was not measured under such loads")
+			s.Notes = append(s.Notes, side.Side+" is not drawn: it was not measured under such loads")
 		}
 		for _, l := range side.Loads {
 			loads = append(loads, l.Load)
@@ -183,7 +178,7 @@ func (m *comparisonView) curveSection(at int) section {
 	s.Absent = "No side has a value to draw."
 	slices.Sort(loads)
 	loads = slices.Compact(loads)
-	what := say.PlainLine(c.What)
+	what := c.What
 	if len(loads) == 1 {
 		s.Title = "Launch by launch"
 		what += ", " + say.Decimal(loads[0], 3) + " " + result.LoadUnit(c.Over)
@@ -204,8 +199,7 @@ func (m *comparisonView) curveSection(at int) section {
 	if len(m.Of.Curves) > 1 {
 		s.Title += fmt.Sprintf(" (%d of %d)", at+1, len(m.Of.Curves))
 	}
-	var missing []string // what has no value, and why
-	lacks := map[string][]string{}
+	var lacks report.Grouping // charts by what has no value, and why
 	for _, what := range curveMetrics(c) {
 		drawn := what.metrics[0]
 		for _, name := range what.metrics {
@@ -224,18 +218,15 @@ func (m *comparisonView) curveSection(at int) section {
 		k.ID, k.Group = id+"-"+what.id, id
 		_, reasons := valuesOf(c, drawn)
 		for _, why := range reasons {
-			if lacks[why] == nil {
-				missing = append(missing, why)
-			}
-			lacks[why] = append(lacks[why], what.title)
+			lacks.Add(why, what.title)
 		}
 		if drawn == string(metric.Goodput) && c.SLO != "" {
 			k.Note = "Within " + say.PlainLine(c.SLO) + "."
 		}
 		s.Charts = append(s.Charts, k)
 	}
-	for _, why := range missing {
-		s.Notes = append(s.Notes, strings.Join(lacks[why], ", ")+": "+why)
+	for _, why := range lacks.Keys {
+		s.Notes = append(s.Notes, lacks.Join(why)+": "+why)
 	}
 	s.Charts = drawableCharts(s.Charts...)
 	if slices.ContainsFunc(s.Charts, (*chart).hasFew) {
@@ -262,10 +253,9 @@ func metricAt(l *compare.LoadCurve, name string) *compare.CurveMetric {
 
 // valuesOf says whether a metric has any value, and where and why it has none.
 func valuesOf(c *compare.Curve, name string) (known bool, missing []string) {
-	var reasons []string
-	where := map[string][]string{}
+	var where report.Grouping // places by the reason
 	for _, s := range c.Sides {
-		at := map[string][]string{}
+		var at report.Grouping // loads by the reason
 		for i := range s.Loads {
 			x := metricAt(&s.Loads[i], name)
 			switch {
@@ -273,33 +263,22 @@ func valuesOf(c *compare.Curve, name string) (known bool, missing []string) {
 			case x.Value != nil:
 				known = true
 			default:
-				if len(at[x.Why]) == 0 {
-					reasons = append(reasons, x.Why)
-				}
-				at[x.Why] = append(at[x.Why], say.Decimal(s.Loads[i].Load, 3))
+				at.Add(x.Why, say.Decimal(s.Loads[i].Load, 3))
 			}
 		}
-		for why, loads := range at {
-			where[why] = append(where[why], say.PlainLine(s.Side)+" at "+strings.Join(loads, ", "))
+		for _, why := range at.Keys {
+			where.Add(why, s.Side+" at "+at.Join(why))
 		}
 	}
-	for _, why := range reasons {
-		if list := where[why]; list != nil {
-			missing = append(missing, "no value of "+strings.Join(list, " and ")+": "+say.PlainLine(why))
-			delete(where, why)
-		}
+	for _, why := range where.Keys {
+		missing = append(missing, "no value of "+strings.Join(where.Names[why], " and ")+": "+why)
 	}
 	return known, missing
 }
 
 // overlaidChart draws a metric of all sides over load.
 func overlaidChart(c *compare.Curve, loads []float64, what onCurve, name string, launches bool) *chart {
-	k := &chart{Title: what.title, X: axis{Name: "Load", Unit: result.LoadUnit(c.Over)}, Y: axis{Name: what.title, Unit: what.unit}}
-	if n := len(loads); n > 2 && loads[0] > 0 && loads[n-1]/loads[0] > 60 {
-		k.X.Scale = "log"
-	} else {
-		k.X.Min = new(float64)
-	}
+	k := &chart{Title: what.title, X: loadAxis(result.LoadUnit(c.Over), loads), Y: axis{Name: what.title, Unit: what.unit}}
 	if what.unit == "ms" || k.X.Scale == "log" {
 		k.Y.Scale = "log"
 	} else {
@@ -316,9 +295,10 @@ func overlaidChart(c *compare.Curve, loads []float64, what onCurve, name string,
 			if x == nil {
 				continue
 			}
-			line.addPoint(l.Load, orNaN(x.Value), x.Few)
+			line.addSample(l.Load, orNaN(x.Value), x.Few)
 			for j, v := range x.Launches {
-				each.X, each.Y, each.Labels = append(each.X, l.Load), append(each.Y, orNaN(v)), append(each.Labels, launchName(l.Launches[j]))
+				each.addPoint(l.Load, orNaN(v))
+				each.Labels = append(each.Labels, launchName(l.Launches[j]))
 			}
 		}
 		lines = append(lines, line)
@@ -454,19 +434,19 @@ func (m *comparisonView) changesSection(at int) section {
 	b := c.Verdicts[at].B
 	s := section{ID: fmt.Sprintf("changes%d", at+1), Title: "Changes", Top: true}
 	if len(c.Verdicts) > 1 {
-		s.Title = "Changes: " + say.PlainLine(b) + " against " + say.PlainLine(c.Sides[0].Name)
+		s.Title = "Changes: " + b + " against " + c.Sides[0].Name
 	}
 	var pairs []*compare.Pair // with something to draw
 	var names []string
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		if p.B == b && p.Overload != nil {
-			s.Notes = append(s.Notes, say.Sentence(say.PlainLine(p.Overload.Text(p.What))))
+			s.Notes = append(s.Notes, say.Sentence(p.Overload.Text(p.What)))
 		}
 		switch {
 		case p.B != b:
 		case p.Why != "":
-			s.Notes = append(s.Notes, "not compared: "+say.PlainLine(p.What)+": "+say.PlainLine(p.Why))
+			s.Notes = append(s.Notes, "not compared: "+p.What+": "+p.Why)
 		case len(p.Rows) > 0:
 			pairs = append(pairs, p)
 			names = append(names, placeName(p))
@@ -678,9 +658,9 @@ func (m *comparisonView) pairSection(at int) pairView {
 // tableCaption names a table among all of the page.
 func (m *comparisonView) tableCaption(p *compare.Pair) string {
 	if len(m.Of.Sides) > 2 {
-		return say.PlainLine(p.B + " against " + p.A + ", " + p.What)
+		return p.B + " against " + p.A + ", " + p.What
 	}
-	return say.PlainLine(p.What)
+	return p.What
 }
 
 // launchTable says what each side consists of.
@@ -689,10 +669,10 @@ func (m *comparisonView) launchTable() captioned {
 	for _, s := range m.Of.Sides {
 		for _, l := range s.Launches {
 			runs := slices.Compact(slices.Clone(l.Runs)) // a baseline holds many
-			t.Rows = append(t.Rows, []string{say.PlainLine(s.Name), cmp.Or(say.PlainLine(l.ID), "not named"), say.PlainLine(strings.Join(runs, ", "))})
+			t.AddRow(s.Name, cmp.Or(l.ID, "not named"), strings.Join(runs, ", "))
 		}
 		if len(s.Files) > 0 {
-			t.Rows = append(t.Rows, []string{say.PlainLine(s.Name), "not reported by " + say.PlainLine(s.Instrument), say.PlainLine(strings.Join(s.Files, ", "))})
+			t.AddRow(s.Name, "not reported by "+s.Instrument, strings.Join(s.Files, ", "))
 		}
 	}
 	return captioned{"Each start of a server, and the runs that measured it", t}

@@ -16,17 +16,8 @@ import (
 func costCharts(run *result.Run) []*chart {
 	order, at := loadsOf(run)
 	over := axis{Name: "Load", Unit: run.Points[0].Load.Unit(), Min: new(float64)}
-	figure := func(name metric.Name) numbers {
-		m := metric.All().Find(name)
-		var y numbers
-		for _, i := range order {
-			x, _, _ := run.Points[i].MetricValue(m)
-			y = append(y, orNaN(x))
-		}
-		return y
-	}
 	usd := axis{Name: "Cost", Unit: "$ per M output tokens", Scale: "log"}
-	within := figure(metric.GoodOutputCost)
+	within := windowValues(run, order, metric.GoodOutputCost)
 	for n, i := range order {
 		if p := &run.Points[i]; p.SLO == nil || p.SLO.Met != result.Yes {
 			within[n] = math.NaN()
@@ -35,12 +26,12 @@ func costCharts(run *result.Run) []*chart {
 	loads := &chart{ID: "cost-load", Title: "Cost over load", X: over, Y: usd,
 		Note: "All that is paid, by the output tokens; within the SLO by those of good requests, where it was met.",
 		Series: []drawn{
-			{Name: "all output", Kind: "line", Tone: 1, X: at, Y: figure(metric.OutputCost)},
+			{Name: "all output", Kind: "line", Tone: 1, X: at, Y: windowValues(run, order, metric.OutputCost)},
 			{Name: "within the SLO", Kind: "line", Tone: 3, X: at, Y: within},
 		}}
 	energy := &chart{ID: "energy-load", Title: "Energy over load", X: over, Y: axis{Name: "Energy", Unit: "J per output token", Scale: "log"},
 		Note:   "What the GPUs drew, by the output tokens.",
-		Series: []drawn{{Name: "all output", Kind: "line", Tone: 1, X: at, Y: figure(metric.OutputEnergy)}}}
+		Series: []drawn{{Name: "all output", Kind: "line", Tone: 1, X: at, Y: windowValues(run, order, metric.OutputEnergy)}}}
 	list := drawableCharts(frontOfCost(run, usd), loads, energy)
 	if len(list) == 1 {
 		list[0].Wide = true
@@ -83,7 +74,7 @@ func frontOfCost(run *result.Run, usd axis) *chart {
 	}
 	front := drawn{Name: "front", Kind: "line", Tone: 1, Faint: true, Plain: true}
 	for _, i := range stat.Pareto(gain, cost) {
-		front.addPoint(all[i].x, all[i].y, false)
+		front.addPoint(all[i].x, all[i].y)
 	}
 	c.Series = []drawn{front}
 	for _, s := range []struct {
@@ -94,7 +85,7 @@ func frontOfCost(run *result.Run, usd axis) *chart {
 		d := drawn{Name: s.name, Kind: "dots", Tone: s.tone, Shape: s.shape}
 		for _, p := range all {
 			if p.met == s.met {
-				d.addPoint(p.x, p.y, p.few)
+				d.addSample(p.x, p.y, p.few)
 				d.Labels = append(d.Labels, p.load)
 			}
 		}

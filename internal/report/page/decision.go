@@ -13,7 +13,6 @@ import (
 // decisionView holds what the page of a decision says.
 type decisionView struct {
 	report.DecisionModel
-	shell
 	Sentence string
 	Parts    []section
 	Commands []string
@@ -43,11 +42,8 @@ func WriteDecision(w io.Writer, m report.DecisionModel) error {
 		}
 		v.Parts = append(v.Parts, s)
 	}
-	var err error
-	if v.shell, err = newShell(m.Of.Experiment+" · "+m.Word, v.Parts); err != nil {
-		return err
-	}
-	return v.write(w, "decision record", m.Of.Experiment+" · "+m.Of.Target, v.writeBody)
+	name := m.Of.Experiment
+	return writePage(w, name+" · "+m.Word, "decision record", name+" · "+m.Of.Target, v.Parts, v.writeBody)
 }
 
 // carriedChart draws what configurations carry against the baseline, nil where nothing is

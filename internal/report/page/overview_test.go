@@ -204,7 +204,7 @@ func TestViolationsOpenAroundTheLimit(t *testing.T) {
 	for _, x := range [][2]float64{{1, 0}, {8, 0}, {21, 2}, {22, 10}, {23, 20}, {24, 70}, {40, 1000}} {
 		run.Capacity.Trail = append(run.Capacity.Trail, result.CapacityProbe{Load: x[0], Requests: 1000, Violations: []int{int(x[1])}, Point: -1})
 	}
-	chartOf := func() *chart { return violationsChart(run, axis{Name: "Load"}, curveMarks(run, nil)) }
+	chartOf := func() *chart { return violationsChart(run, axis{Name: "Load"}, curveMarks(run)) }
 	if c := chartOf(); len(c.Shown) != 2 || c.Shown[0] > 20 || c.Shown[0] < 19 || c.Shown[1] < 24 || c.Shown[1] > 25 {
 		t.Errorf("opens at %v", c.Shown)
 	}

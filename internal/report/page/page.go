@@ -6,7 +6,7 @@ package page
 import (
 	"cmp"
 	"crypto/sha256"
-	"embed"
+	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -23,8 +23,12 @@ import (
 	"pitot/internal/study/compare"
 )
 
-//go:embed *.css *.js
-var pageFiles embed.FS
+var (
+	//go:embed page.css
+	css string
+	//go:embed page.js
+	js string
+)
 
 // Extra holds what the page of a run shows besides its model.
 type Extra struct {
@@ -61,15 +65,11 @@ type pagePoint struct {
 // Write writes the page of a run.
 func Write(w io.Writer, m report.Model, with Extra) error {
 	view := viewOf(m, with)
-	lists := [][]section{view.Sections}
+	all := slices.Clone(view.Sections)
 	for _, p := range view.Points {
-		lists = append(lists, p.Sections)
+		all = append(all, p.Sections...)
 	}
-	var err error
-	if view.shell, err = newShell(view.Short+" · "+string(m.Claim.Verdict), slices.Concat(lists...)); err != nil {
-		return err
-	}
-	return view.write(w, view.Date, view.Title, view.writeBody)
+	return writePage(w, view.Short+" · "+string(m.Claim.Verdict), view.Date, view.Title, all, view.writeBody)
 }
 
 // shell holds the parts around every page, whatever it shows.
@@ -81,15 +81,7 @@ type shell struct {
 }
 
 // newShell makes one that holds what the charts of some sections draw.
-func newShell(tab string, sections []section) (s shell, err error) {
-	css, err := pageFiles.ReadFile("page.css")
-	if err != nil {
-		return s, fmt.Errorf("write page: %w", err)
-	}
-	js, err := pageFiles.ReadFile("page.js")
-	if err != nil {
-		return s, fmt.Errorf("write page: %w", err)
-	}
+func newShell(tab string, sections []section) (*shell, error) {
 	charts := map[string]*chart{}
 	for _, s := range sections {
 		for _, c := range s.Charts {
@@ -98,20 +90,25 @@ func newShell(tab string, sections []section) (s shell, err error) {
 	}
 	data, err := chartData(charts)
 	if err != nil {
-		return s, fmt.Errorf("write page: %w", err)
+		return nil, fmt.Errorf("write page: %w", err)
 	}
 	policy := fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'", hashOf(js), hashOf(css))
-	return shell{tab, policy, markup(css), markup(js), markup(data)}, nil
+	return &shell{tab, policy, markup(css), markup(js), markup(data)}, nil
 }
 
-// write writes a page: what it is of, and its body.
-func (s *shell) write(w io.Writer, eyebrow, of string, body func(*document)) error {
+// writePage writes a page: what the browser's tab says, what it is of, and its body, of which
+// these sections are a part.
+func writePage(w io.Writer, tab, eyebrow, of string, sections []section, body func(*document)) error {
+	s, err := newShell(tab, sections)
+	if err != nil {
+		return err
+	}
 	var d document
 	d.writeHead(s, eyebrow, of)
 	body(&d)
 	d.removeControls() // of texts of servers and files, before the data that the script reads
 	d.writeFoot(s)
-	_, err := d.WriteTo(w)
+	_, err = d.WriteTo(w)
 	return err
 }
 
@@ -129,15 +126,14 @@ func toneClass(word string) string {
 }
 
 // hashOf names a script or a style in a content security policy.
-func hashOf(text []byte) string {
-	sum := sha256.Sum256(text)
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // pageView holds what the page of a run says.
 type pageView struct {
 	report.Model
-	shell
 	Missing  []string
 	Sections []section // of the run as a whole
 	Points   []pagePoint
@@ -152,7 +148,7 @@ type pageView struct {
 func viewOf(m report.Model, with Extra) *pageView {
 	run := m.Run
 	v := &pageView{Model: m, Missing: with.Missing, Config: with.Config, Several: len(m.Points) > 1}
-	v.Short = say.PlainLine(cmp.Or(run.Target.Model, run.Target.Spec))
+	v.Short = cmp.Or(run.Target.Model, run.Target.Spec)
 	v.Date, _, _ = strings.Cut(run.Started, "T")
 	v.Command = say.ShellLine(run.Command)
 	v.Kind = map[result.Verdict]string{result.Valid: "valid", result.ValidWithFlags: "flags"}[run.Verdict]
@@ -184,7 +180,7 @@ func viewOf(m report.Model, with Extra) *pageView {
 			s = with.Series[i]
 		}
 		p.Summary = strings.Join(append([]string{say.Decimal(run.Points[i].Load.Value(), 3) + " " + run.Points[i].Load.Unit()}, m.Points[i].Headline[:min(3, len(m.Points[i].Headline))]...), " · ")
-		p.Sections = pointSections(p.ID+"-", run, &run.Points[i], &m.Points[i], s)
+		p.Sections = pointSections(p.ID+"-", &run.Points[i], &m.Points[i], s)
 		for k := range p.Sections {
 			p.Sections[k].Top = !v.Several
 		}
@@ -197,7 +193,7 @@ func viewOf(m report.Model, with Extra) *pageView {
 }
 
 // pointSections are the parts of a point's account, in the order of the page.
-func pointSections(prefix string, run *result.Run, p *result.Point, m *report.PointModel, s *Series) (list []section) {
+func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Series) (list []section) {
 	addSection := func(id, title, text string, charts []*chart, absent string, tables ...captioned) {
 		list = append(list, section{ID: prefix + id, Title: title, Text: text, Charts: charts, Absent: absent, Tables: tables})
 	}
@@ -218,10 +214,11 @@ func pointSections(prefix string, run *result.Run, p *result.Point, m *report.Po
 		}
 	}
 	tables := []captioned{{"Percentiles, ms" + legendOf(m), m.Latencies}}
-	for _, t := range []*report.Table{m.Intervals, m.Classes} {
-		if t != nil {
-			tables = append(tables, captioned{map[bool]string{true: "Intervals", false: "Classes of requests, ms"}[t == m.Intervals], *t})
-		}
+	if m.Intervals != nil {
+		tables = append(tables, captioned{"Intervals", *m.Intervals})
+	}
+	if m.Classes != nil {
+		tables = append(tables, captioned{"Classes of requests, ms", *m.Classes})
 	}
 	if len(m.Latencies.Rows) == 0 {
 		tables = nil
@@ -247,30 +244,25 @@ func pointSections(prefix string, run *result.Run, p *result.Point, m *report.Po
 			}
 		}
 	}
-	if len(lengths) > 0 || text == "" {
-		addSection("lengths", "Lengths planned and served", text, lengths, "The tokens were not counted.")
-	} else {
-		list = append(list, section{ID: prefix + "lengths", Title: "Lengths planned and served", Text: text})
+	uncounted := ""
+	if text == "" {
+		uncounted = "The tokens were not counted."
 	}
-	same := ""
+	addSection("lengths", "Lengths planned and served", text, lengths, uncounted)
 	if m.ViewsAgree {
-		same = "The two views agree: requests were sent when they were due."
-		lined = nil
-	}
-	if same != "" {
-		list = append(list, section{ID: prefix + "views", Title: "Response and service", Text: same})
+		addSection("views", "Response and service", "The two views agree: requests were sent when they were due.", nil, "")
 	} else {
 		addSection("views", "Response and service", "The response view counts from when a request was due, the service view from when it was sent.", lined, absent)
 	}
 	ends := report.Table{Head: []string{"How it ended", "Requests"}}
-	row := func(name string, n int) { ends.Rows = append(ends.Rows, []string{name, say.Count(n)}) }
+	row := func(name string, n int) { ends.AddRow(name, say.Count(n)) }
 	row("due in the window", p.Requests.Due)
 	for _, reason := range byCount(p.Requests.Finish) {
-		row("ok, finish reason "+say.PlainLine(cmp.Or(reason, "none")), p.Requests.Finish[reason])
+		row("ok, finish reason "+cmp.Or(reason, "none"), p.Requests.Finish[reason])
 	}
 	errors := report.Table{Head: []string{"Error class", "Requests", "Said of the first"}}
 	for _, class := range byCount(p.Requests.Errors) {
-		errors.Rows = append(errors.Rows, []string{say.PlainLine(cmp.Or(class, "none")), say.Count(p.Requests.Errors[class]), say.PlainLine(p.Requests.ErrorExamples[class])})
+		errors.AddRow(cmp.Or(class, "none"), say.Count(p.Requests.Errors[class]), p.Requests.ErrorExamples[class])
 	}
 	row("failed", p.Requests.Failed)
 	row("cut off before the end", p.Requests.Cut)
@@ -293,7 +285,7 @@ func pointSections(prefix string, run *result.Run, p *result.Point, m *report.Po
 				continue
 			}
 			c := report.BuildCheck(&p.Checks[i])
-			checks.Rows = append(checks.Rows, []string{c.Name, string(status), c.Value, c.Limit, c.Advice})
+			checks.AddRow(c.Name, string(status), c.Value, c.Limit, c.Advice)
 		}
 	}
 	addSection("checks", "Checks", string(p.Verdict)+": "+m.ChecksPassed()+".", nil, "", captioned{"The instrument against its limits", checks})

@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"container/heap"
 	"errors"
 	"io/fs"
 	"math"
@@ -729,47 +730,40 @@ func (h *heat) buildHeat() Heat {
 // top keeps the requests of highest rank, as a heap with the lowest on top.
 type top struct {
 	size int
-	heap []Trace
+	list []Trace
 }
 
+func (t *top) Len() int           { return len(t.list) }
+func (t *top) Less(i, j int) bool { return t.list[i].rank < t.list[j].rank }
+func (t *top) Swap(i, j int)      { t.list[i], t.list[j] = t.list[j], t.list[i] }
+func (t *top) Push(x any)         { t.list = append(t.list, x.(Trace)) }
+func (t *top) Pop() any           { return nil } // what is on top is replaced
+
 func (t *top) admitsRank(rank uint64) bool {
-	return len(t.heap) < t.size || t.size > 0 && rank > t.heap[0].rank
+	return len(t.list) < t.size || t.size > 0 && rank > t.list[0].rank
 }
 
 func (t *top) addTrace(r Trace, chunks []measure.Stamp) {
-	if len(t.heap) == t.size {
-		r.Chunks = t.heap[0].Chunks[:0] // its memory
-		t.heap[0] = r
-	} else {
-		t.heap = append(t.heap, r)
-		for i := len(t.heap) - 1; i > 0 && t.heap[i].rank < t.heap[(i-1)/2].rank; i = (i - 1) / 2 {
-			t.heap[i], t.heap[(i-1)/2] = t.heap[(i-1)/2], t.heap[i]
-		}
+	full := len(t.list) == t.size
+	if full {
+		r.Chunks = t.list[0].Chunks[:0] // its memory
 	}
-	at := slices.IndexFunc(t.heap, func(x Trace) bool { return x.ID == r.ID && x.rank == r.rank })
 	for i := range chunks {
-		t.heap[at].Chunks = append(t.heap[at].Chunks, max(0, chunks[i].T-r.Due))
+		r.Chunks = append(r.Chunks, max(0, chunks[i].T-r.Due))
 	}
-	for i := 0; ; {
-		low := i
-		for k := 2*i + 1; k <= 2*i+2 && k < len(t.heap); k++ {
-			if t.heap[k].rank < t.heap[low].rank {
-				low = k
-			}
-		}
-		if low == i {
-			return
-		}
-		t.heap[i], t.heap[low] = t.heap[low], t.heap[i]
-		i = low
+	if full {
+		t.list[0] = r
+		heap.Fix(t, 0)
+	} else {
+		heap.Push(t, r)
 	}
 }
 
 // slowestTraces are the requests kept, slowest first, as far as their chunks fit in.
 func (t *top) slowestTraces(stamps int) Traces {
-	out := Traces{Wanted: len(t.heap)}
-	slices.SortFunc(t.heap, func(a, b Trace) int { return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.ID, b.ID)) })
-	for _, r := range t.heap {
+	out := Traces{Wanted: len(t.list)}
+	slices.SortFunc(t.list, func(a, b Trace) int { return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.ID, b.ID)) })
+	for _, r := range t.list {
 		if stamps -= len(r.Chunks); stamps < 0 && len(out.Requests) > 0 {
 			break
 		}

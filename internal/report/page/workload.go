@@ -13,7 +13,6 @@ import (
 // workloadView holds what the page of a workload says.
 type workloadView struct {
 	report.Drawing
-	shell
 	Table    captioned
 	Sections []section
 	Command  string
@@ -37,22 +36,12 @@ func WriteWorkload(w io.Writer, d report.Drawing, command []string) error {
 			v.Sections = append(v.Sections, section{ID: fmt.Sprintf("arrivals-%d", i), Title: "Arrivals", Top: true, Charts: charts})
 		}
 	}
-	var err error
-	if v.shell, err = newShell(d.Name+" · workload", v.Sections); err != nil {
-		return err
-	}
-	return v.write(w, "workload", d.Name, v.writeBody)
+	return writePage(w, d.Name+" · workload", "workload", d.Name, v.Sections, v.writeBody)
 }
 
-// spansOctaves says that values are drawn over their logarithm; they are in order.
-func spansOctaves(values []float64) bool {
-	low := values[0]
-	return values[len(values)-1] > 20*max(low, 1)
-}
-
-// scaleOf is the scale of an axis of values in order.
+// scaleOf is the scale of an axis of values in order: of their logarithm where they span octaves.
 func scaleOf(values []float64) string {
-	if spansOctaves(values) {
+	if values[len(values)-1] > 20*max(values[0], 1) {
 		return "log"
 	}
 	return ""
@@ -91,9 +80,9 @@ func sharesChart(id, title, unit string, tone int, values []float64) *chart {
 		for at < n && (values[at] < edges[i+1] || i == len(edges)-2) {
 			at++
 		}
-		d.X, d.Y = append(d.X, edges[i]), append(d.Y, 100*float64(at-from)/float64(n))
+		d.addPoint(edges[i], 100*float64(at-from)/float64(n))
 	}
-	d.X, d.Y = append(d.X, edges[len(edges)-1]), append(d.Y, math.NaN())
+	d.addPoint(edges[len(edges)-1], math.NaN())
 	c.Series = []drawn{d}
 	return c
 }
@@ -105,7 +94,7 @@ func belowOf(name string, tone, dash int, values []float64) drawn {
 	for i := 0; i <= 200 && n > 0; i++ {
 		k := min(i*n/200, n-1)
 		if x := values[k]; x > 0 {
-			d.X, d.Y = append(d.X, x), append(d.Y, 100*float64(k+1)/float64(n))
+			d.addPoint(x, 100*float64(k+1)/float64(n))
 		}
 	}
 	return d
@@ -126,7 +115,7 @@ func drawnCharts(prefix string, p *report.DrawnPart) []*chart {
 			X: axis{Name: "Prompt", Unit: "tokens", Scale: prompts.X.Scale}, Y: axis{Name: "Answer", Unit: "tokens", Scale: answers.X.Scale}}
 		d := drawn{Name: "requests", Kind: "dots", Tone: 1}
 		for _, pair := range p.Pairs {
-			d.X, d.Y = append(d.X, max(pair[0], 1)), append(d.Y, max(pair[1], 1))
+			d.addPoint(max(pair[0], 1), max(pair[1], 1))
 		}
 		scatter.Series = []drawn{d}
 	}
@@ -149,7 +138,7 @@ func arrivalCharts(prefix string, p *report.DrawnPart) []*chart {
 		for at < n && (p.Times[at] < float64(i+1)*width || i == stretches-1) {
 			at, k = at+1, k+1
 		}
-		d.X, d.Y = append(d.X, float64(i)*width), append(d.Y, float64(k)/width)
+		d.addPoint(float64(i)*width, float64(k)/width)
 	}
 	over.Series = []drawn{d}
 	none, _ := slices.BinarySearch(p.Gaps, math.SmallestNonzeroFloat64)
@@ -162,7 +151,7 @@ func arrivalCharts(prefix string, p *report.DrawnPart) []*chart {
 	poisson := drawn{Name: "of a Poisson process", Kind: "line", Tone: 5, Dash: 1, Plain: true}
 	for i := range 100 {
 		share := (float64(i) + .5) / 100
-		poisson.X, poisson.Y = append(poisson.X, -mean*math.Log(1-share)), append(poisson.Y, 100*share)
+		poisson.addPoint(-mean*math.Log(1-share), 100*share)
 	}
 	gaps.Series = []drawn{belowOf("of these", 1, 0, p.Gaps), poisson}
 	return drawableCharts(over, gaps)

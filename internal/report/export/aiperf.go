@@ -63,12 +63,7 @@ func aiperfOf(c *cohort, run *result.Run) *aiperfRun {
 		if q.to > q.from {
 			a.ttst = append(a.ttst, float64(c.gaps[q.from])/1e6)
 		}
-		itl := (latency - ttft) / float64(n-1)
-		if q.measured.HasSeveralAnswers() { // the time of a token of one of them
-			ns, _ := q.measured.TPOT(0)
-			itl = ns / 1e6
-		}
-		if n > 1 && itl > 0 {
+		if itl := q.aiperfITL(latency, ttft, n); n > 1 && itl > 0 {
 			a.itl = append(a.itl, itl)
 			a.perUser = append(a.perUser, 1e3/itl)
 		}
@@ -79,11 +74,22 @@ func aiperfOf(c *cohort, run *result.Run) *aiperfRun {
 	return a
 }
 
+// aiperfITL is the time of a token after the first, in milliseconds, of an answer with n of them.
+func (q *request) aiperfITL(latency, ttft float64, n int32) float64 {
+	if q.measured.HasSeveralAnswers() { // the time of a token of one of them
+		ns, _ := q.measured.TPOT(0)
+		return ns / 1e6
+	}
+	return (latency - ttft) / float64(n-1)
+}
+
 func (a *aiperfRun) write(w io.Writer, run *result.Run, c *cohort) error {
 	o := &object{w: w}
-	o.writeField("schema_version", "1.4")
-	o.writeField("aiperf_version", "0.13.0")
-	o.writeField("benchmark_id", "pitot")
+	o.writeFields(
+		"schema_version", "1.4",
+		"aiperf_version", "0.13.0",
+		"benchmark_id", "pitot",
+	)
 	seconds := 0.
 	if a.ok > 0 {
 		seconds = float64(a.end-a.begin) / 1e9
@@ -130,21 +136,22 @@ func (a *aiperfRun) write(w io.Writer, run *result.Run, c *cohort) error {
 	scalar("benchmark_duration", "sec", seconds)
 	scalar("total_isl", "tokens", in)
 	scalar("total_osl", "tokens", out)
-	o.writeField("input_config", aiperfInput(run, c))
-	o.writeField("was_cancelled", run.Interrupted)
-	o.writeField("is_complete", !run.Interrupted && !run.Recovered)
-	var summary []map[string]any
+	o.writeFields(
+		"input_config", aiperfInput(run, c),
+		"was_cancelled", run.Interrupted,
+		"is_complete", !run.Interrupted && !run.Recovered,
+	)
+	summary := []map[string]any{}
 	for _, class := range slices.Sorted(maps.Keys(a.errors)) {
 		summary = append(summary, map[string]any{"error_details": map[string]string{"type": class, "message": class}, "count": a.errors[class]})
 	}
-	if summary == nil {
-		summary = []map[string]any{}
-	}
-	o.writeField("error_summary", summary)
-	o.writeField("start_time", aiperfTime(run.Started))
-	o.writeField("end_time", aiperfTime(run.Ended))
-	o.writeField("measured_by", "pitot "+run.Pitot.Version)
-	o.writeField("pitot_verdict", string(c.point.Verdict))
+	o.writeFields(
+		"error_summary", summary,
+		"start_time", aiperfTime(run.Started),
+		"end_time", aiperfTime(run.Ended),
+		"measured_by", "pitot "+run.Pitot.Version,
+		"pitot_verdict", string(c.point.Verdict),
+	)
 	if err := o.end(); err != nil {
 		return err
 	}
@@ -169,11 +176,13 @@ func aiperfBlock(o *object, tag, unit string, s spread, sum float64) {
 	for _, p := range []float64{1, 5, 10, 25, 50, 75, 90, 95, 99} {
 		b.writeField("p"+percentileWord(p), s.at(p))
 	}
-	b.writeField("min", s.min)
-	b.writeField("max", s.max)
-	b.writeField("std", s.sd)
-	b.writeField("count", s.n)
-	b.writeField("sum", sum)
+	b.writeFields(
+		"min", s.min,
+		"max", s.max,
+		"std", s.sd,
+		"count", s.n,
+		"sum", sum,
+	)
 	o.err = b.end()
 }
 

@@ -115,12 +115,7 @@ func aiperfLineOf(c *cohort, q *request, began int64) aiperfLine {
 	if len(gaps) > 0 {
 		setMetric("time_to_second_token", "ms", gaps[0])
 	}
-	itl := (latency - ttft) / float64(output-1)
-	if q.measured.HasSeveralAnswers() { // as in the summary
-		ns, _ := q.measured.TPOT(0)
-		itl = ns / 1e6
-	}
-	if output > 1 && itl > 0 {
+	if itl := q.aiperfITL(latency, ttft, output); output > 1 && itl > 0 {
 		setMetric("inter_token_latency", "ms", itl)
 		setMetric("output_token_throughput_per_user", "tokens/sec/user", 1e3/itl)
 	}

@@ -95,6 +95,25 @@ func readCohorts(run *result.Run, dir string, withGaps bool) iter.Seq2[*cohort, 
 	return g.readPoints(run, dir)
 }
 
+// eachCohort hands over a run's points one after the other, with the gaps of their requests. That
+// there is none is an error.
+func eachCohort(run *result.Run, dir string, take func(*cohort) error) error {
+	n := 0
+	for c, err := range readCohorts(run, dir, true) {
+		if err == nil {
+			err = take(c)
+		}
+		if err != nil {
+			return err
+		}
+		n++
+	}
+	if n == 0 {
+		return errNothing
+	}
+	return nil
+}
+
 func (g *gathering) readPoints(run *result.Run, dir string) iter.Seq2[*cohort, error] {
 	return func(yield func(*cohort, error) bool) {
 		g.run, g.at, g.gatherer = run, -1, measure.NewGatherer(nil)

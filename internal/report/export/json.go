@@ -45,6 +45,13 @@ func (o *object) writeField(name string, v any) {
 	o.writeValue(v)
 }
 
+// writeFields writes fields of any values, by pairs of a name and a value.
+func (o *object) writeFields(pairs ...any) {
+	for i := 0; i < len(pairs); i += 2 {
+		o.writeField(pairs[i].(string), pairs[i+1])
+	}
+}
+
 // writeValue writes a value. A float64 has a point, as Python writes one.
 func (o *object) writeValue(v any) {
 	if x, is := v.(float64); is && x-x == 0 { // finite

@@ -127,16 +127,12 @@ func writeOpenMetrics(w io.Writer, run *result.Run, dir string) error {
 	var e exposition
 	info := e.findFamily("pitot_run", "info", "", "What was measured.")
 	info.addSample("_info", labelText("model", run.Target.Model, "target", run.Target.Spec, "version", run.Pitot.Version, "verdict", string(run.Verdict)), 1)
-	n := 0
-	for c, err := range readCohorts(run, dir, true) {
-		if err != nil {
-			return err
-		}
+	err := eachCohort(run, dir, func(c *cohort) error {
 		e.addPoint(run, c)
-		n++
-	}
-	if n == 0 {
-		return errNothing
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for _, f := range e.families {
 		text := fmt.Sprintf("# TYPE %s %s\n", f.name, f.kind)
@@ -148,7 +144,7 @@ func writeOpenMetrics(w io.Writer, run *result.Run, dir string) error {
 			return err
 		}
 	}
-	_, err := io.WriteString(w, "# EOF\n")
+	_, err = io.WriteString(w, "# EOF\n")
 	return err
 }
 

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"container/heap"
 	"io"
 	"slices"
 	"strconv"
@@ -150,56 +149,16 @@ func loadOf(p *result.Point) string {
 	return "load not known"
 }
 
-// slots gives each request the lowest slot that is free.
-type slots struct {
-	busy byEnd
-	free lowest
-	n    int
-}
+// slots gives each request the lowest slot that is free: of each the time at which it is free again.
+type slots []int64
 
-// takeSlot gives a slot from one time to another; requests come in the order in
+// takeSlot gives a slot, counted from 1, from one time to another; requests come in the order in
 // which they begin.
 func (s *slots) takeSlot(from, to int64) (slot int, fresh bool) {
-	for len(s.busy) > 0 && s.busy[0].end <= from {
-		heap.Push(&s.free, heap.Pop(&s.busy).(taken).slot)
+	if i := slices.IndexFunc(*s, func(end int64) bool { return end <= from }); i >= 0 {
+		(*s)[i] = to
+		return i + 1, false
 	}
-	if len(s.free) > 0 {
-		slot = heap.Pop(&s.free).(int)
-	} else {
-		s.n++
-		slot, fresh = s.n, true
-	}
-	heap.Push(&s.busy, taken{to, slot})
-	return slot, fresh
-}
-
-type taken struct {
-	end  int64
-	slot int
-}
-
-// byEnd is a heap of slots by when they are free again.
-type byEnd []taken
-
-func (h byEnd) Len() int           { return len(h) }
-func (h byEnd) Less(i, j int) bool { return h[i].end < h[j].end }
-func (h byEnd) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *byEnd) Push(x any)        { *h = append(*h, x.(taken)) }
-func (h *byEnd) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
-}
-
-// lowest is a heap of free slots.
-type lowest []int
-
-func (h lowest) Len() int           { return len(h) }
-func (h lowest) Less(i, j int) bool { return h[i] < h[j] }
-func (h lowest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *lowest) Push(x any)        { *h = append(*h, x.(int)) }
-func (h *lowest) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
+	*s = append(*s, to)
+	return len(*s), true
 }

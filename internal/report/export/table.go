@@ -58,23 +58,35 @@ func ofPoint[T any]() []column[T] {
 	}
 }
 
-func valueOrNull(n int32) any {
+// valueOrZero is what is pointed to.
+func valueOrZero[T any](x *T) (value T) {
+	if x != nil {
+		value = *x
+	}
+	return value
+}
+
+// countOrNull is a count, which is below 0 where it is not known.
+func countOrNull(n int32) any {
 	if n < 0 {
 		return nil
 	}
 	return int64(n)
 }
 
+// valueOrNull is a value, which is nothing where it is not known.
+func valueOrNull[T comparable](x T) any {
+	var none T
+	if x == none {
+		return nil
+	}
+	return x
+}
+
 // requestColumns are the facts of a request, and each of its metrics: in the unit of
 // its name, by the definition that run.json follows, and only where the request
 // has a definite value.
 func requestColumns() []column[request] {
-	textOrNull := func(s string) any {
-		if s == "" {
-			return nil
-		}
-		return s
-	}
 	inSession := func(x any, q *request) any {
 		if q.session < 0 {
 			return nil
@@ -83,21 +95,21 @@ func requestColumns() []column[request] {
 	}
 	list := append(ofPoint[request](), []column[request]{
 		{"id", int64(0), true, "of the request", func(_ *cohort, q *request) any { return q.id }},
-		{"class", "", false, "", func(_ *cohort, q *request) any { return textOrNull(q.class) }},
+		{"class", "", false, "", func(_ *cohort, q *request) any { return valueOrNull(q.class) }},
 		{"in_window", false, true, "it belongs to the cohort", func(c *cohort, q *request) any { return q.due >= c.t0 && q.due < c.t1 && !q.lostWithWorker() }},
 		{"due_s", 0., true, "seconds since the load of the point began", func(_ *cohort, q *request) any { return float64(q.due) / 1e9 }},
 		{"outcome", "", true, "ok, failed, cut or unsent", func(_ *cohort, q *request) any { return q.outcome.String() }},
-		{"error", "", false, "class of the error", func(_ *cohort, q *request) any { return textOrNull(q.errorClass) }},
-		{"status", int64(0), false, "HTTP status", func(_ *cohort, q *request) any { return valueOrNull(q.status) }},
-		{"finish", "", false, "finish_reason", func(_ *cohort, q *request) any { return textOrNull(q.finish) }},
+		{"error", "", false, "class of the error", func(_ *cohort, q *request) any { return valueOrNull(q.errorClass) }},
+		{"status", int64(0), false, "HTTP status", func(_ *cohort, q *request) any { return countOrNull(q.status) }},
+		{"finish", "", false, "finish_reason", func(_ *cohort, q *request) any { return valueOrNull(q.finish) }},
 		{"stream", false, true, "asked to stream: others have no TTFT, TTFA and TPOT", func(_ *cohort, q *request) any { return q.stream }},
-		{"input_tokens", int64(0), false, "by the server's count", func(_ *cohort, q *request) any { return valueOrNull(q.input) }},
-		{"cached_tokens", int64(0), false, "", func(_ *cohort, q *request) any { return valueOrNull(q.cached) }},
-		{"output_tokens", int64(0), false, "by the server's count, else by the events'", func(_ *cohort, q *request) any { return valueOrNull(q.measured.OutputTokens()) }},
+		{"input_tokens", int64(0), false, "by the server's count", func(_ *cohort, q *request) any { return countOrNull(q.input) }},
+		{"cached_tokens", int64(0), false, "", func(_ *cohort, q *request) any { return countOrNull(q.cached) }},
+		{"output_tokens", int64(0), false, "by the server's count, else by the events'", func(_ *cohort, q *request) any { return countOrNull(q.measured.OutputTokens()) }},
 		{"chunks", int64(0), true, "events that carried tokens", func(_ *cohort, q *request) any { return int64(q.events) }},
 		{"session", int64(0), false, "that the request is of, where requests follow one another", func(_ *cohort, q *request) any { return inSession(q.session, q) }},
 		{"turn", int64(0), false, "in its session, from 1", func(_ *cohort, q *request) any { return inSession(int64(q.turn)+1, q) }},
-		{"history_tokens", int64(0), false, "of the prompt, that were asked or answered before in its session", func(_ *cohort, q *request) any { return inSession(valueOrNull(q.history), q) }},
+		{"history_tokens", int64(0), false, "of the prompt, that were asked or answered before in its session", func(_ *cohort, q *request) any { return inSession(countOrNull(q.history), q) }},
 	}...)
 	for _, d := range measure.Definitions() {
 		taken := slices.ContainsFunc(list, func(c column[request]) bool { return c.name == d.ColumnName() })
@@ -344,7 +356,15 @@ func CSV(w io.Writer, run *result.Run) error {
 	}
 	for i := range run.Points {
 		p := &run.Points[i]
-		summaries := func(of *result.Metrics) (cells []string) {
+		line := func(r *result.Requests, rates []*float64, attained *float64, met result.Met, judged []string, of *result.Metrics) []string {
+			cells := []string{run.Target.Model, strconv.Itoa(i), p.Stage, p.Load.Loop, cellOf(p.Load.Rate), cellOf(p.Load.Concurrency), cellOf(p.Load.MaxInFlight), cellOf(&p.Seconds.Window)}
+			for _, n := range []int{r.Due, r.OK, r.Failed, r.Cut, r.Unsent} {
+				cells = append(cells, strconv.Itoa(n))
+			}
+			for _, x := range rates {
+				cells = append(cells, cellOf(x))
+			}
+			cells = append(append(cells, cellOf(attained), string(met)), judged...)
 			for _, m := range metrics {
 				s, n := of.SummaryOf(m.Name), ""
 				if s != nil {
@@ -357,42 +377,31 @@ func CSV(w io.Writer, run *result.Run) error {
 			}
 			return cells
 		}
-		line := []string{run.Target.Model, strconv.Itoa(i), p.Stage, p.Load.Loop, cellOf(p.Load.Rate), cellOf(p.Load.Concurrency), cellOf(p.Load.MaxInFlight),
-			cellOf(&p.Seconds.Window), cellOf(&p.Requests.Due), cellOf(&p.Requests.OK), cellOf(&p.Requests.Failed), cellOf(&p.Requests.Cut), cellOf(&p.Requests.Unsent),
-			cellOf(p.Throughput.DuePerS), cellOf(p.Throughput.RequestsPerS), cellOf(p.Throughput.InputTokensPerS), cellOf(p.Throughput.OutputTokensPerS)}
-		good, goodTokens, attained, met := "", "", "", ""
-		if p.Goodput != nil {
-			good, goodTokens = cellOf(&p.Goodput.RequestsPerS), cellOf(p.Goodput.OutputTokensPerS)
+		t, slo := &p.Throughput, valueOrZero(p.SLO)
+		rates := []*float64{t.DuePerS, t.RequestsPerS, t.InputTokensPerS, t.OutputTokensPerS, nil, nil}
+		if g := p.Goodput; g != nil {
+			rates[4], rates[5] = &g.RequestsPerS, g.OutputTokensPerS
 		}
-		if p.SLO != nil {
-			attained, met = cellOf(p.SLO.Attained), string(p.SLO.Met)
-		}
-		line = append(line, good, goodTokens, attained, met, string(p.Stability), string(p.Outcome), string(p.Verdict))
-		line = append(line, summaries(&p.Metrics)...)
+		judged := []string{string(p.Stability), string(p.Outcome), string(p.Verdict)}
+		cells := line(&p.Requests, rates, slo.Attained, slo.Met, judged, &p.Metrics)
 		for _, m := range further {
 			x, _, _ := p.MetricValue(m)
-			line = append(line, cellOf(x))
+			cells = append(cells, cellOf(x))
 		}
-		if mixed {
-			line = append(line, "")
+		if !mixed {
+			if err := out.Write(cells); err != nil {
+				return err
+			}
+			continue
 		}
-		if err := out.Write(line); err != nil {
+		if err := out.Write(append(cells, "")); err != nil {
 			return err
 		}
 		for _, name := range slices.Sorted(maps.Keys(p.Classes)) {
-			if !mixed {
-				break
-			}
 			c := p.Classes[name]
-			attained, met := "", ""
-			if c.SLO != nil {
-				attained, met = cellOf(c.SLO.Attained), string(c.SLO.Met)
-			}
-			line := []string{run.Target.Model, strconv.Itoa(i), p.Stage, p.Load.Loop, cellOf(p.Load.Rate), cellOf(p.Load.Concurrency), cellOf(p.Load.MaxInFlight),
-				cellOf(&p.Seconds.Window), cellOf(&c.Requests.Due), cellOf(&c.Requests.OK), cellOf(&c.Requests.Failed), cellOf(&c.Requests.Cut), cellOf(&c.Requests.Unsent),
-				"", "", "", "", "", "", attained, met, "", "", ""}
-			line = append(append(line, summaries(&c.Metrics)...), make([]string, len(further))...)
-			if err := out.Write(append(line, name)); err != nil {
+			slo := valueOrZero(c.SLO)
+			cells := line(&c.Requests, make([]*float64, len(rates)), slo.Attained, slo.Met, make([]string, len(judged)), &c.Metrics)
+			if err := out.Write(append(append(cells, make([]string, len(further))...), name)); err != nil {
 				return err
 			}
 		}

@@ -265,14 +265,6 @@ func jsonNumber(x float64) any {
 	return x
 }
 
-// nullableText is a text or null.
-func nullableText(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
-}
-
 // JSON writes the object. With Detailed it is written before anything else is
 // asked of the benchmark.
 func (b *Benchmark) JSON(w io.Writer) error {
@@ -281,13 +273,15 @@ func (b *Benchmark) JSON(w io.Writer) error {
 	if date.IsZero() {
 		date = time.Now()
 	}
-	o.writeField("date", date.Local().Format("20060102-150405"))
-	o.writeField("endpoint_type", b.Backend)
-	o.writeField("backend", b.Backend)
-	o.writeField("label", nullableText(b.Label))
-	o.writeField("model_id", b.Model)
-	o.writeField("tokenizer_id", nullableText(b.Tokenizer))
-	o.writeField("num_prompts", b.NumPrompts)
+	o.writeFields(
+		"date", date.Local().Format("20060102-150405"),
+		"endpoint_type", b.Backend,
+		"backend", b.Backend,
+		"label", valueOrNull(b.Label),
+		"model_id", b.Model,
+		"tokenizer_id", valueOrNull(b.Tokenizer),
+		"num_prompts", b.NumPrompts,
+	)
 	taken := vllmKeys()
 	for _, kv := range b.Metadata {
 		if !slices.Contains(taken, kv[0]) { // else the later one would win
@@ -295,19 +289,17 @@ func (b *Benchmark) JSON(w io.Writer) error {
 			taken = append(taken, kv[0])
 		}
 	}
-	o.writeField("request_rate", jsonNumber(b.RequestRate))
-	o.writeField("burstiness", jsonNumber(b.Burstiness))
-	if b.MaxConcurrency > 0 {
-		o.writeField("max_concurrency", b.MaxConcurrency)
-	} else {
-		o.writeField("max_concurrency", nil)
-	}
-	o.writeField("duration", b.duration)
-	o.writeField("completed", b.completed)
-	o.writeField("failed", b.failed)
-	o.writeField("total_input_tokens", b.input)
-	o.writeField("total_output_tokens", b.output)
-	o.writeField("request_throughput", b.requestsPerS)
+	o.writeFields(
+		"request_rate", jsonNumber(b.RequestRate),
+		"burstiness", jsonNumber(b.Burstiness),
+		"max_concurrency", valueOrNull(b.MaxConcurrency),
+		"duration", b.duration,
+		"completed", b.completed,
+		"failed", b.failed,
+		"total_input_tokens", b.input,
+		"total_output_tokens", b.output,
+		"request_throughput", b.requestsPerS,
+	)
 	if len(b.Goodput) > 0 && b.duration > 0 {
 		o.writeField("request_goodput", float64(b.good)/b.duration)
 	} else {
@@ -316,13 +308,17 @@ func (b *Benchmark) JSON(w io.Writer) error {
 	o.writeField("output_throughput", b.outputPerS)
 	o.writeField("total_token_throughput", b.all)
 	b.writeArrays(o)
-	o.writeField("max_output_tokens_per_s", b.maxTokensPerS)
-	o.writeField("max_concurrent_requests", int(b.maxConcurrent))
-	o.writeField("rtfx", 0.0)
+	o.writeFields(
+		"max_output_tokens_per_s", b.maxTokensPerS,
+		"max_concurrent_requests", int(b.maxConcurrent),
+		"rtfx", 0.0,
+	)
 	for _, m := range b.requestedMetrics() {
-		o.writeField("mean_"+m.key+"_ms", m.mean)
-		o.writeField("median_"+m.key+"_ms", m.at(50))
-		o.writeField("std_"+m.key+"_ms", m.sd)
+		o.writeFields(
+			"mean_"+m.key+"_ms", m.mean,
+			"median_"+m.key+"_ms", m.at(50),
+			"std_"+m.key+"_ms", m.sd,
+		)
 		for _, p := range b.Percentiles {
 			o.writeField("p"+percentileWord(p)+"_"+m.key+"_ms", m.at(p))
 		}
@@ -478,11 +474,8 @@ func writeVLLMDetailed(w io.Writer, run *result.Run, dir string) error {
 func writeBenchmarks(w io.Writer, run *result.Run, dir string, detailed bool) error {
 	several := len(run.Points) > 1
 	between := "[\n"
-	n := 0
-	for c, err := range readCohorts(run, dir, true) {
-		if err != nil {
-			return err
-		}
+	end := "\n"
+	err := eachCohort(run, dir, func(c *cohort) error {
 		v := vllmOf(run, c.point)
 		v.Detailed = detailed
 		if several {
@@ -490,20 +483,13 @@ func writeBenchmarks(w io.Writer, run *result.Run, dir string, detailed bool) er
 			if _, err := io.WriteString(w, between); err != nil {
 				return err
 			}
-			between = ",\n"
+			between, end = ",\n", "\n]\n"
 		}
-		if err := newBenchmark(c, v).JSON(w); err != nil {
-			return err
-		}
-		n++
-	}
-	if n == 0 {
-		return errNothing
-	}
-	if several {
-		_, err := io.WriteString(w, "\n]\n")
+		return newBenchmark(c, v).JSON(w)
+	})
+	if err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, "\n")
+	_, err = io.WriteString(w, end)
 	return err
 }

@@ -149,7 +149,7 @@ func (m *PointModel) addAnswers(run *result.Run, p *result.Point) {
 
 // AnswersTable has a row for each kind of question.
 func AnswersTable(a *result.Answers) Table {
-	t := Table{Head: []string{"Questions", "Wrong under load", "95 % interval", "Wrong alone", "95 % interval", ""}}
+	t := NewTable("Questions", "Wrong under load", "95 % interval", "Wrong alone", "95 % interval", "")
 	for _, k := range a.Kinds {
 		x, note := &k.Checked, ""
 		switch {

@@ -257,7 +257,7 @@ func CheckedClient(w io.Writer, r *audit.Client) error {
 	p := newPrinter(w, Style{})
 	p.line("")
 	p.line("true, by the server's log: %s answered, %s failed or refused", say.Plural(r.Requests, "request"), say.Count(r.Failed))
-	table := Table{Head: []string{"ms", "TTFT mean", "TTFT p99", "gap p50", "gap p99"}}
+	table := NewTable("ms", "TTFT mean", "TTFT p99", "gap p50", "gap p99")
 	t, row := r.True, []string{"true", say.Unknown, say.Unknown, say.Unknown, say.Unknown}
 	if s := t.TTFT; s != nil {
 		row[1], row[2] = twoDecimals(s.Mean), fewMark(slices.Contains(s.Few, "p99"))+twoDecimals(s.P99)

@@ -338,24 +338,29 @@ func claimSentence(phrase string) string {
 	return cmp.Or(say.Sentence(phrase), "No load was measured well enough to claim anything.")
 }
 
+// addFigure adds a number that is read at a glance.
+func (m *Model) addFigure(name, value, unit, note string) {
+	m.Figures = append(m.Figures, Figure{Name: name, Value: value, Unit: unit, Note: note})
+}
+
 func (m *Model) capacityFigures(k *result.Capacity) {
 	unit := result.LoadUnit(k.Over)
-	addFigure := func(name string, x *float64, note string) {
+	addLoad := func(name string, x *float64, note string) {
 		if x != nil {
-			m.Figures = append(m.Figures, Figure{Name: name, Value: say.Quantity(*x), Unit: unit, Note: note})
+			m.addFigure(name, say.Quantity(*x), unit, note)
 		}
 	}
-	addFigure("Capacity", highestWithinSLO(k), "at least: the load to quote")
+	addLoad("Capacity", highestWithinSLO(k), "at least: the load to quote")
 	note := ""
 	if k.CI95 != nil {
 		note = fromTo(*k.CI95)
 	}
-	addFigure("Estimate", k.Estimate, note)
+	addLoad("Estimate", k.Estimate, note)
 	if b := k.Bracket; b != nil && k.Estimate == nil {
-		addFigure("At most", b[1], say.Percent(boundConfidence(k))+" sure")
+		addLoad("At most", b[1], say.Percent(boundConfidence(k))+" sure")
 	}
 	if f := k.Floor; f != nil {
-		m.Figures = append(m.Figures, Figure{Name: "Violated at any load", Value: say.Percent(float64(f.Violations) / float64(max(f.Requests, 1))), Note: "of " + say.Plural(f.Requests, "request") + " at up to " + say.Quantity(f.Load) + " " + unit})
+		m.addFigure("Violated at any load", say.Percent(float64(f.Violations)/float64(max(f.Requests, 1))), "", "of "+say.Plural(f.Requests, "request")+" at up to "+say.Quantity(f.Load)+" "+unit)
 	}
 	if v := k.Verified; v != nil {
 		word := map[bool]string{true: "Verified", false: "Not verified"}[v.Passed]
@@ -363,49 +368,48 @@ func (m *Model) capacityFigures(k *result.Capacity) {
 		if v.Refuted && v.Lower > 0 {
 			word, note = "Refuted", "at least "+say.Percent(v.Lower)+" violate it"
 		}
-		addFigure(word, &v.Load, note)
+		addLoad(word, &v.Load, note)
 	}
 	measured := say.Seconds(k.Seconds)
 	if n := countedAlone(k); n > 0 {
 		measured = say.Count(n) + " of them counted alone · " + measured
 	}
-	m.Figures = append(m.Figures, Figure{Name: "Measured", Value: say.Count(k.Requests), Unit: "requests", Note: measured})
+	m.addFigure("Measured", say.Count(k.Requests), "requests", measured)
 }
 
 func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 	unit := result.LoadUnit(k.Over)
 	if x := k.Crossing; x != nil && x.Estimate != nil {
-		m.Figures = append(m.Figures, Figure{Name: "Capacity", Value: say.Quantity(*x.Estimate), Unit: unit,
-			Note: fmt.Sprintf("by interpolation; at least %s, at most %s (%s)", say.Optional(x.AtLeast), say.Optional(x.AtMost), say.Percent(x.Level))})
+		m.addFigure("Capacity", say.Quantity(*x.Estimate), unit, fmt.Sprintf("by interpolation; at least %s, at most %s (%s)", say.Optional(x.AtLeast), say.Optional(x.AtMost), say.Percent(x.Level)))
 	}
 	if k.Knee != nil {
-		f := Figure{Name: "Knee", Value: say.Quantity(k.Knee.Load), Unit: unit}
+		note := ""
 		if k.Knee.Resampled != nil {
-			f.Note = fromTo(*k.Knee.Resampled) + " by resampling the loads"
+			note = fromTo(*k.Knee.Resampled) + " by resampling the loads"
 		}
-		m.Figures = append(m.Figures, f)
+		m.addFigure("Knee", say.Quantity(k.Knee.Load), unit, note)
 	}
 	if at := mostGoodput(run); at >= 0 {
 		p := &run.Points[at]
-		m.Figures = append(m.Figures, Figure{Name: "Most goodput", Value: say.Quantity(p.Goodput.RequestsPerS), Unit: "req/s", Note: "at " + say.Quantity(p.Load.Value()) + " " + unit + ", within " + p.SLO.Spec})
+		m.addFigure("Most goodput", say.Quantity(p.Goodput.RequestsPerS), "req/s", "at "+say.Quantity(p.Load.Value())+" "+unit+", within "+p.SLO.Spec)
 	}
 	if s := k.Saturation; s != nil {
-		f := Figure{Name: "Saturation", Value: say.Quantity(s.RequestsPerS), Unit: "req/s"}
+		note := ""
 		if s.OutputTokensPerS != nil {
-			f.Note = say.Quantity(*s.OutputTokensPerS) + " output tok/s"
+			note = say.Quantity(*s.OutputTokensPerS) + " output tok/s"
 		}
-		m.Figures = append(m.Figures, f)
+		m.addFigure("Saturation", say.Quantity(s.RequestsPerS), "req/s", note)
 	}
 	if at, usd := cheapestPoint(run); at >= 0 {
 		p := &run.Points[at]
-		f := Figure{Name: "Lowest cost", Value: "$" + say.Quantity(usd), Unit: "per M output tokens", Note: "at " + say.Quantity(p.Load.Value()) + " " + unit}
+		note := "at " + say.Quantity(p.Load.Value()) + " " + unit
 		if p.SLO != nil {
-			f.Note += ", of those within the SLO, where it was met"
+			note += ", of those within the SLO, where it was met"
 		}
-		m.Figures = append(m.Figures, f)
+		m.addFigure("Lowest cost", "$"+say.Quantity(usd), "per M output tokens", note)
 	}
 	if k.UnstableFrom != nil {
-		m.Figures = append(m.Figures, Figure{Name: "Unstable from", Value: say.Quantity(*k.UnstableFrom), Unit: unit, Note: "the queue grows"})
+		m.addFigure("Unstable from", say.Quantity(*k.UnstableFrom), unit, "the queue grows")
 	}
 }
 
@@ -553,21 +557,20 @@ func cheapestPoint(run *result.Run) (at int, usd float64) {
 
 // limiterLines says what limits the target, as far as the run tells.
 func limiterLines(run *result.Run) (list texts) {
-	addSentence := func(format string, args ...any) { list.addf(format, args...) }
 	if c := run.Capacity; c != nil && severalLimits(c) {
-		addSentence("%s is reached before the other limits.", c.Binding)
+		list.addf("%s is reached before the other limits.", c.Binding)
 	}
 	if c := run.Curve; c != nil {
 		if s := c.Saturation; s != nil {
-			addSentence("More load brings no more answers than %s req/s.", say.Quantity(s.RequestsPerS))
+			list.addf("More load brings no more answers than %s req/s.", say.Quantity(s.RequestsPerS))
 		}
 		if c.UnstableFrom != nil {
-			addSentence("From %s %s on the queue grows for as long as the load lasts.", say.Quantity(*c.UnstableFrom), result.LoadUnit(c.Over))
+			list.addf("From %s %s on the queue grows for as long as the load lasts.", say.Quantity(*c.UnstableFrom), result.LoadUnit(c.Over))
 		}
 	}
 	for i := range run.Points { // the first tells of all
 		if s := run.Points[i].Standstills; s != nil {
-			addSentence("%s.", strings.ToUpper(standsStill(s)[:1])+standsStill(s)[1:])
+			list.addf("%s.", strings.ToUpper(standsStill(s)[:1])+standsStill(s)[1:])
 			break
 		}
 	}
@@ -575,33 +578,33 @@ func limiterLines(run *result.Run) (list texts) {
 		for i := range run.Points {
 			p := &run.Points[i]
 			if p.Verdict == result.Invalid && p.Requests.OK > 0 && p.WentAway == nil {
-				addSentence("%s nothing is known of what limits the target: the measurement is INVALID (%s).", atLoad(p), strings.Join(failedChecks(p), ", "))
+				list.addf("%s nothing is known of what limits the target: the measurement is INVALID (%s).", atLoad(p), strings.Join(failedChecks(p), ", "))
 				continue
 			}
 			switch {
 			case shapedByLimits(p):
-				addSentence("%s %s.", atLoad(p), moreThanLimits(p))
+				list.addf("%s %s.", atLoad(p), moreThanLimits(p))
 			case p.Outcome == result.Failing:
 				if p.WentAway != nil {
-					addSentence("%s the server went away %s after the load began.", atLoad(p), say.Seconds(*p.WentAway))
+					list.addf("%s the server went away %s after the load began.", atLoad(p), say.Seconds(*p.WentAway))
 					break
 				}
-				addSentence("%s the server failed%s.", atLoad(p), byOrder(run))
+				list.addf("%s the server failed%s.", atLoad(p), byOrder(run))
 			case p.Outcome == result.Unstable:
-				addSentence("%s the queue grew all the time: that is more than the server serves.", atLoad(p))
+				list.addf("%s the queue grew all the time: that is more than the server serves.", atLoad(p))
 			case p.Outcome == result.Degraded:
-				addSentence("%s the server was degraded: %s of %s were not answered%s.", atLoad(p), say.Count(p.Requests.Due-p.Requests.OK), say.Plural(p.Requests.Due, "request"), byOrder(run))
+				list.addf("%s the server was degraded: %s of %s were not answered%s.", atLoad(p), say.Count(p.Requests.Due-p.Requests.OK), say.Plural(p.Requests.Due, "request"), byOrder(run))
 			}
 			if p.SLO != nil && p.SLO.Met == result.No {
 				for _, l := range p.SLO.Limits {
 					if l.Met == result.No {
-						addSentence("%s is not met.", l.Spec)
+						list.addf("%s is not met.", l.Spec)
 					}
 				}
 			}
 		}
 		if len(list) == 0 && len(run.Points) > 0 {
-			addSentence("Nothing limited this load. How much more the server bears, one load cannot tell: pitot sweep and pitot find do.")
+			list.addf("Nothing limited this load. How much more the server bears, one load cannot tell: pitot sweep and pitot find do.")
 		}
 	}
 	return append(list, shortUnknown)

@@ -218,7 +218,7 @@ func launchesTitle(p *compare.Pair, few string) string {
 func pairedModel(p *compare.Pair) *PairedModel {
 	m := &PairedModel{
 		Title: fmt.Sprintf("%s, sent at the same times to both: %s − %s in ms, %s", say.Plural(p.Paired.Requests, "same request"), p.B, p.A, compare.TheseRuns),
-		Table: Table{Head: []string{"", "mean", "95 % interval", "p50", "p90", "pairs"}},
+		Table: NewTable("", "mean", "95 % interval", "p50", "p90", "pairs"),
 	}
 	for _, r := range p.Paired.Rows {
 		interval := say.Unknown

@@ -11,12 +11,7 @@ import (
 
 // addCost says what serving costs at a load and what it takes of energy, a line each.
 func (m *PointModel) addCost(p *result.Point) {
-	line := func(head string, parts ...string) {
-		if parts = nonEmpty(parts...); len(parts) > 0 {
-			parts[0] = head + parts[0]
-			m.Cost = append(m.Cost, parts)
-		}
-	}
+	line := func(head string, parts ...string) { m.Cost = addLine(m.Cost, head, parts) }
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
 		first := fmt.Sprintf("$%s per million output tokens", say.Quantity(*c.USDPerMOutput))
 		if ci, ok := c.CI95["usd_per_m_output"]; ok {

@@ -164,7 +164,7 @@ func presetSettings(p workload.Preset) []string {
 
 // QuantileTable is the table of what a drawing's distributions come to.
 func (d *Drawing) QuantileTable() Table {
-	t := Table{Head: []string{"", "mean", "p1", "p10", "p50", "p90", "p99", "max"}}
+	t := NewTable("", "mean", "p1", "p10", "p50", "p90", "p99", "max")
 	add := func(name string, values []float64, written func(float64) string) {
 		n := len(values)
 		if n == 0 {

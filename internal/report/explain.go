@@ -372,9 +372,7 @@ func writePoint(p *printer, of *result.Point, x *inspect.Point, several bool) {
 		head += ": the SLO is not met"
 	}
 	p.writePainted(bold, head)
-	if x.NoFinding != "" {
-		p.write("", "  ", x.NoFinding)
-	}
+	p.write("", "  ", x.NoFinding)
 	for i := range x.Symptoms {
 		d := &x.Symptoms[i]
 		f := &d.Primary

@@ -35,7 +35,7 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 		}
 	}
 	p.line("")
-	t := Table{Head: []string{"one launch", "load", "requests", "tokens in", "out", "time", "question"}}
+	t := NewTable("one launch", "load", "requests", "tokens in", "out", "time", "question")
 	var seconds, requests, in, out float64
 	for _, r := range f.Rows {
 		t.AddRow(r.Row.Name, r.Load, about(r.Requests), about(r.Input), about(r.Output), say.Seconds(r.Seconds), "")
@@ -80,14 +80,14 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 		if f.Plan.ByHand() {
 			by += "; they are made by hand: run says when, and with which flags"
 		}
-		p.writeText(fmt.Sprintf("a start and a stop of the server: %s, %s", say.Seconds(f.Start), by))
+		p.writef("a start and a stop of the server: %s, %s", say.Seconds(f.Start), by)
 	}
 	for _, n := range f.Notes {
 		p.writePainted(yellow, "note: "+n)
 	}
 	p.line("")
 	if f.Done > 0 {
-		p.writeText(fmt.Sprintf("%s of %s runs are measured already", say.Count(f.Done), say.Count(f.Parts)))
+		p.writef("%s of %s runs are measured already", say.Count(f.Done), say.Count(f.Parts))
 	}
 	for _, v := range f.Void {
 		p.writePainted(yellow, "void, planned otherwise: "+v)
@@ -132,7 +132,7 @@ func WriteStatus(w io.Writer, x experiment.Status, f *experiment.Forecast, m Dec
 		p.writeText(ToGo(f))
 	}
 	p.line("")
-	t := Table{Head: []string{"", "runs", "of", "carries", "contract"}}
+	t := NewTable("", "runs", "of", "carries", "contract")
 	for i, c := range x.Configurations {
 		st := &m.Of.Standings[i]
 		state := st.Contract

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -70,7 +69,7 @@ func decidingChecks(run *result.Run) (names []string) {
 
 func spreadModel(d compare.Spread) SpreadModel {
 	of := say.Plural(d.Launches, "launch")
-	m := SpreadModel{Table: Table{Head: []string{of, "mean", "95 % interval", "least", "most"}}}
+	m := SpreadModel{Table: NewTable(of, "mean", "95 % interval", "least", "most")}
 	write := func(v compare.SpreadValue) func(float64) string {
 		if v.Unit == "share" {
 			return say.Percent
@@ -185,7 +184,7 @@ func WriteDetectable(w io.Writer, side compare.Side, s Style) error {
 			continue
 		}
 		if load.Launches < compare.Enough {
-			p.writeText(fmt.Sprintf("%s: %s; a verdict on systems takes %d a side (pitot run … --launch NAME), and how much they spread is not known before", load.What, say.Plural(load.Launches, "launch"), compare.Enough))
+			p.writef("%s: %s; a verdict on systems takes %d a side (pitot run … --launch NAME), and how much they spread is not known before", load.What, say.Plural(load.Launches, "launch"), compare.Enough)
 			continue
 		}
 		values := slices.DeleteFunc(slices.Clone(load.Values), func(v compare.SpreadValue) bool { return v.Detectable == nil })
@@ -195,7 +194,7 @@ func WriteDetectable(w io.Writer, side compare.Side, s Style) error {
 			list = append(list, v.Metric+" "+say.ChangeSize(*v.Detectable, v.Unit == "share"))
 		}
 		if len(list) > 0 {
-			p.writeText(fmt.Sprintf("%s: with %d launches on the other side too, a gate on one metric alone, without by, fires at these changes with 80 %% power:", load.What, load.Launches))
+			p.writef("%s: with %d launches on the other side too, a gate on one metric alone, without by, fires at these changes with 80 %% power:", load.What, load.Launches)
 			p.write("", "  ", list...)
 			p.write("", "  ", "by X takes a change beyond X, and each further clause more: pitot compare says at which a clause fires")
 		}

@@ -91,9 +91,7 @@ func (m *PointModel) writeMarkdown(p *markdown) {
 	if m.Outcome != "" || m.Failures != nil || m.Objective != nil {
 		p.line("")
 	}
-	if m.Outcome != "" {
-		p.writeItem(strongText(m.Outcome))
-	}
+	p.writeItem(strongText(m.Outcome))
 	if f := m.Failures; f != nil {
 		p.writeItem(escapeMarkdown(f.Total))
 		for _, class := range f.Classes {
@@ -110,16 +108,12 @@ func (m *PointModel) writeMarkdown(p *markdown) {
 		p.line("")
 		p.writeTable(m.Latencies)
 	}
-	for _, t := range []*Table{m.Intervals, m.Classes, m.OverTime, m.Turns, m.Histories} {
-		if t != nil {
-			p.line("")
-			p.writeTable(*t)
-		}
+	for _, t := range m.furtherTables() {
+		p.line("")
+		p.writeTable(*t)
 	}
 	p.line("")
-	if len(m.Legend) > 0 {
-		p.writeItem(escapeTexts(m.Legend)...)
-	}
+	p.writeItem(escapeTexts(m.Legend)...)
 	for _, r := range m.Remarks {
 		p.writeItem(escapeMarkdown(r))
 	}

@@ -80,6 +80,9 @@ type Table struct {
 	Spare []int // columns that a narrow face leaves out, the most dispensable first
 }
 
+// NewTable makes a table without rows.
+func NewTable(head ...string) Table { return Table{Head: head} }
+
 // AddRow adds a row.
 func (t *Table) AddRow(cells ...string) { t.Rows = append(t.Rows, cells) }
 
@@ -374,6 +377,12 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 	return m
 }
 
+// furtherTables are those behind the latencies.
+func (m *PointModel) furtherTables() []*Table {
+	all := []*Table{m.Intervals, m.Classes, m.OverTime, m.Turns, m.Histories}
+	return slices.DeleteFunc(all, func(t *Table) bool { return t == nil })
+}
+
 // ChecksPassed says how many checks there is nothing to say about.
 func (m *PointModel) ChecksPassed() string {
 	switch {
@@ -441,22 +450,21 @@ func lateSeconds(p *result.Point) float64 {
 
 func (m *PointModel) setHeadline(p *result.Point) {
 	r, t := p.Requests, p.Throughput
-	addSentence := func(format string, args ...any) { m.Headline.addf(format, args...) }
-	addSentence("%s of %s answered", say.Count(r.OK), say.Plural(r.Due, "request"))
+	m.Headline.addf("%s of %s answered", say.Count(r.OK), say.Plural(r.Due, "request"))
 	if x := t.RequestsPerS; x != nil {
-		addSentence("%s req/s", say.Quantity(*x))
+		m.Headline.addf("%s req/s", say.Quantity(*x))
 	}
 	if x := metric.All().Find(metric.InputsRate); p.Window[x.FieldName()] > 0 {
-		addSentence("%s %s", say.Quantity(p.Window[x.FieldName()]), string(x.Unit))
+		m.Headline.addf("%s %s", say.Quantity(p.Window[x.FieldName()]), string(x.Unit))
 	}
 	if x := t.OutputTokensPerS; x != nil {
-		addSentence("%s output tok/s", say.Quantity(*x))
+		m.Headline.addf("%s output tok/s", say.Quantity(*x))
 	}
 	if x := t.InputTokensPerS; x != nil {
-		addSentence("%s input tok/s", say.Quantity(*x))
+		m.Headline.addf("%s input tok/s", say.Quantity(*x))
 	}
 	if g := t.PerGPU; g != nil && g.GPUs > 1 && g.OutputTokensPerS != nil {
-		addSentence("%s output tok/s per GPU", say.Quantity(*g.OutputTokensPerS))
+		m.Headline.addf("%s output tok/s per GPU", say.Quantity(*g.OutputTokensPerS))
 	}
 	if b := stabilityText(p); b != "" {
 		m.Headline.add(b)

@@ -88,7 +88,7 @@ func commonReasons(s *result.SLO) map[string]int {
 // limitsTable has a row for each limit, and one for all of them.
 func limitsTable(p *result.Point) Table {
 	s := p.SLO
-	t, share := Table{Head: []string{"Limit", "Met", "Measured"}}, jointShares(s.Spec)
+	t, share := NewTable("Limit", "Met", "Measured"), jointShares(s.Spec)
 	for _, l := range s.Limits {
 		t.AddRow(l.Spec, metText(l.Met, "not met"), strings.Join(limitFacts(l, share(l.Class)), " · "))
 	}

@@ -81,7 +81,6 @@ func (o *Overview) addCapacity(c *result.Capacity, run *result.Run) {
 		}
 		return say.Quantity(x) + LoadSuffix(c.Over)
 	}
-	addFact := func(parts ...string) { o.Facts = append(o.Facts, nonEmpty(parts...)) }
 	asked := c.Asked()
 	long := asked != nil && c.Verified != nil && c.Verified.Refuted // by a long look
 	short := asked != nil && c.Verified == nil && c.Bounds != nil && c.Bracket != nil && c.Bracket[1] != nil && *c.Bracket[1] <= *asked
@@ -98,18 +97,18 @@ func (o *Overview) addCapacity(c *result.Capacity, run *result.Run) {
 		o.Answer = []string{"undecided whether " + c.SLO + " is met at " + load(*asked)}
 	}
 	if f := c.Floor; f != nil {
-		addFact(fmt.Sprintf("%s of %s at up to %s violate %s: at least %s (%s), and %s may", say.Count(f.Violations), say.Plural(f.Requests, "request"), load(f.Load),
+		o.addFact(fmt.Sprintf("%s of %s at up to %s violate %s: at least %s (%s), and %s may", say.Count(f.Violations), say.Plural(f.Requests, "request"), load(f.Load),
 			f.Spec, say.Percent(f.Lower), say.Percent(boundConfidence(c)), say.Percent(f.Allowed)), floorCause(f))
 	}
 	if u := c.Unmet; u != nil {
-		addFact(fmt.Sprintf("%s of %s at up to %s, the lightest, violate %s, and %s may: %s sure that no load meets it", say.Count(u.Violations), say.Plural(u.Requests, "request"),
+		o.addFact(fmt.Sprintf("%s of %s at up to %s, the lightest, violate %s, and %s may: %s sure that no load meets it", say.Count(u.Violations), say.Plural(u.Requests, "request"),
 			load(u.Load), u.Spec, say.Percent(u.Allowed), say.Percent(u.Confidence)))
 	}
 	if x := c.NotEmptiedS; x != nil {
-		addFact(fmt.Sprintf("%s after an overload the server still worked on its requests: what was measured next may have waited for them", say.Seconds(*x)))
+		o.addFact(fmt.Sprintf("%s after an overload the server still worked on its requests: what was measured next may have waited for them", say.Seconds(*x)))
 	}
 	if x := limitedFrom(run); x != nil {
-		addFact("from " + load(*x) + " on the server's rate limits refuse requests (429): the capacity is what they allow, and what the server would do without them is not known")
+		o.addFact("from " + load(*x) + " on the server's rate limits refuse requests (429): the capacity is what they allow, and what the server would do without them is not known")
 	}
 	if v := c.Verified; v != nil {
 		limit, at := "upper", v.Upper
@@ -129,18 +128,18 @@ func (o *Overview) addCapacity(c *result.Capacity, run *result.Run) {
 		case v.Refuted || float64(v.Violations) > v.Allowed*float64(v.Requests):
 			word = "did not pass at " + load(v.Load)
 		}
-		addFact(word, fmt.Sprintf("%s of %s violate%s, %s limit %s%s; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), failed, limit, say.PercentNear(at, v.Allowed), by, say.Percent(v.Allowed)))
+		o.addFact(word, fmt.Sprintf("%s of %s violate%s, %s limit %s%s; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), failed, limit, say.PercentNear(at, v.Allowed), by, say.Percent(v.Allowed)))
 	}
 	if f := c.Forecast; f != nil {
-		addFact(forecastText(f), cameOut(c))
+		o.addFact(forecastText(f), cameOut(c))
 	}
-	addFact(userDensity(c)...)
-	addFact(capacityCost(run, load)...)
+	o.addFact(userDensity(c)...)
+	o.addFact(capacityCost(run, load)...)
 	if !c.Why.IsNone() && c.Floor == nil && !long && !short { // the answer says that
-		addFact(ReasonText(c.Why), reasons.SufficientBudgets(c.Enough, run.Target.Kind == "sim"))
+		o.addFact(ReasonText(c.Why), reasons.SufficientBudgets(c.Enough, run.Target.Kind == "sim"))
 	}
 	if c.Estimate != nil || c.Bounds != nil {
-		addFact(c.Covers)
+		o.addFact(c.Covers)
 	}
 	if severalLimits(c) {
 		parts := []string{c.Binding + " is reached first"}
@@ -156,7 +155,7 @@ func (o *Overview) addCapacity(c *result.Capacity, run *result.Run) {
 			}
 			parts = append(parts, s)
 		}
-		addFact(parts...)
+		o.addFact(parts...)
 	}
 	measured := say.Plural(c.Requests, "request") + " measured"
 	if c.Requests == 0 && run.Interrupted {
@@ -165,15 +164,18 @@ func (o *Overview) addCapacity(c *result.Capacity, run *result.Run) {
 	if n := countedAlone(c); n > 0 {
 		measured += ", " + say.Count(n) + " of them counted and not recorded"
 	}
-	addFact(measured, say.Seconds(c.Seconds))
+	o.addFact(measured, say.Seconds(c.Seconds))
 	if x := c.Continued; x != nil {
 		of := "on the same start of the server"
 		if x.Restart {
 			of = "on another start of it"
 		}
-		addFact("goes on with "+x.Run+", "+of, say.Plural(x.Requests, "request")+" measured there", say.Seconds(x.Seconds))
+		o.addFact("goes on with "+x.Run+", "+of, say.Plural(x.Requests, "request")+" measured there", say.Seconds(x.Seconds))
 	}
 }
+
+// addFact adds what an answer rests on, on a line.
+func (o *Overview) addFact(parts ...string) { o.Facts = append(o.Facts, nonEmpty(parts...)) }
 
 // userDensity tells how many users a GPU and a megawatt of the GPUs' power have.
 func userDensity(c *result.Capacity) (parts []string) {
@@ -352,7 +354,6 @@ func floorCause(f *result.Floor) string {
 // addCurve tells what the loads of a sweep show.
 func (o *Overview) addCurve(c *result.Curve, run *result.Run) {
 	load := formatLoad(c.Over)
-	addFact := func(parts ...string) { o.Facts = append(o.Facts, nonEmpty(parts...)) }
 	if met := highestMet(run, c.Over); met != "" {
 		o.Answer = []string{met}
 	}
@@ -360,7 +361,7 @@ func (o *Overview) addCurve(c *result.Curve, run *result.Run) {
 		of := say.Plural(len(run.Points), o.Unit)
 		o.Answer = append([]string{fmt.Sprintf("INVALID at %d of %s: nothing is known of these", n, of)}, o.Answer...)
 	}
-	addFact(capacityFromCurve(c)...)
+	o.addFact(capacityFromCurve(c)...)
 	saturation := ""
 	if s := c.Saturation; s != nil {
 		saturation = fmt.Sprintf("saturates at %s req/s", say.Quantity(s.RequestsPerS))
@@ -379,28 +380,28 @@ func (o *Overview) addCurve(c *result.Curve, run *result.Run) {
 			knee += " (" + fromTo(*k.Resampled) + " by resampling the loads)"
 		}
 	case !c.NoKnee.IsNone():
-		addFact(noKnee(c))
+		o.addFact(noKnee(c))
 	}
 	if answer := nonEmpty(knee, saturation); len(o.Answer) == 0 && len(answer) > 0 {
 		o.Answer = answer
 	} else {
-		addFact(answer...)
+		o.addFact(answer...)
 	}
 	if k := c.Knee; k != nil {
 		why := ""
 		if k.Resampled == nil {
 			why = "no range: the loads are too few"
 		}
-		addFact("knee by "+k.Method, why)
+		o.addFact("knee by "+k.Method, why)
 	}
 	if c.UnstableFrom != nil {
-		addFact("unstable from " + load(*c.UnstableFrom) + " on: the queue grows for as long as the load lasts")
+		o.addFact("unstable from " + load(*c.UnstableFrom) + " on: the queue grows for as long as the load lasts")
 	}
 	if n := c.LeftOut; n > 0 {
-		addFact(fmt.Sprintf("knee, saturation and where queues grow are without %s that %s INVALID: with %s they would differ", say.Plural(n, o.Unit), wasOrWere(n), itOrThem(n)))
+		o.addFact(fmt.Sprintf("knee, saturation and where queues grow are without %s that %s INVALID: with %s they would differ", say.Plural(n, o.Unit), wasOrWere(n), itOrThem(n)))
 	}
 	if at := mostGoodput(run); at >= 0 {
-		addFact(fmt.Sprintf("most goodput %s req/s, at %s", say.Quantity(run.Points[at].Goodput.RequestsPerS), load(run.Points[at].Load.Value())), run.Points[at].SLO.Spec)
+		o.addFact(fmt.Sprintf("most goodput %s req/s, at %s", say.Quantity(run.Points[at].Goodput.RequestsPerS), load(run.Points[at].Load.Value())), run.Points[at].SLO.Spec)
 	}
 	if at, usd := cheapestPoint(run); at >= 0 {
 		p := &run.Points[at]
@@ -408,7 +409,7 @@ func (o *Overview) addCurve(c *result.Curve, run *result.Run) {
 		if p.SLO != nil {
 			tokens += " within the SLO"
 		}
-		addFact(fmt.Sprintf("lowest cost $%s per million %s, at %s", say.Quantity(usd), tokens, load(p.Load.Value())))
+		o.addFact(fmt.Sprintf("lowest cost $%s per million %s, at %s", say.Quantity(usd), tokens, load(p.Load.Value())))
 	}
 }
 

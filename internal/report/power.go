@@ -20,8 +20,8 @@ func (p *printer) writePower(f *experiment.Forecast) {
 	if r.Stated {
 		source = "as the plan says"
 	}
-	p.writeText(fmt.Sprintf("on the twin sim:%s · %s of each configuration, which differ by %s (%s)",
-		r.Twin, say.Plural(r.Launches, "launch"), say.Percent(r.Spread), source))
+	p.writef("on the twin sim:%s · %s of each configuration, which differ by %s (%s)",
+		r.Twin, say.Plural(r.Launches, "launch"), say.Percent(r.Spread), source)
 	if r.Budgeted < f.Plan.Launches {
 		line := fmt.Sprintf("the budget is enough for %d of %s", r.Budgeted, say.Plural(f.Plan.Launches, "launch"))
 		if r.Budgeted < 2 {
@@ -32,7 +32,7 @@ func (p *printer) writePower(f *experiment.Forecast) {
 	for _, u := range r.Unknown {
 		p.writePainted(yellow, "not simulated: "+u)
 	}
-	t := Table{Head: []string{"row", "metric", "baseline", "smallest change", "most expected", "of", ""}}
+	t := NewTable("row", "metric", "baseline", "smallest change", "most expected", "of", "")
 	for i := range r.Lines {
 		l := &r.Lines[i]
 		row := []string{l.Row, l.Metric, baselineValue(l), say.Unknown, say.Unknown, "", ""}

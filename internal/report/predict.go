@@ -72,7 +72,7 @@ func WritePrediction(w io.Writer, x *predict.Prediction, s Style) error {
 		p.line("$/M out = for a million output tokens at $%s an hour and %s; --gpu-price sets it", say.Dollars(d.USDPerHour), d.Accelerator.Name)
 	}
 	p.line("")
-	t := Table{Head: []string{"users", "TPOT bound", "twin", "TTFT p50", "p99", "req/s bound", "twin", "out tok/s", "limited by"}}
+	t := NewTable("users", "TPOT bound", "twin", "TTFT p50", "p99", "req/s bound", "twin", "out tok/s", "limited by")
 	if priced {
 		t.Head = append(t.Head, "$/M out")
 	}
@@ -176,13 +176,13 @@ func formatMilliseconds(seconds float64) string { return say.Quantity(seconds*1e
 func WriteKnown(w io.Writer, k *predict.Known, s Style) error {
 	p := newPrinter(w, s)
 	p.line("")
-	t := Table{Head: []string{"model", "parameters", "active", "context", "weights", "on the Hugging Face hub"}}
+	t := NewTable("model", "parameters", "active", "context", "weights", "on the Hugging Face hub")
 	for _, m := range k.Models {
 		t.AddRow(m.Name, parameterText(m.Parameters), parameterText(m.Active), say.Count(m.Context), m.DType, m.Repository)
 	}
 	p.writeTable(t)
 	p.line("")
-	t = Table{Head: []string{"accelerator", "GiB", "GB/s", "bf16 TFLOPS", "fp8", "$/h"}}
+	t = NewTable("accelerator", "GiB", "GB/s", "bf16 TFLOPS", "fp8", "$/h")
 	for _, a := range k.Accelerators {
 		fp8 := "–"
 		if f := a.TFLOPS["fp8"]; f > 0 {
@@ -213,27 +213,22 @@ func WriteReplay(w io.Writer, x *predict.Replayed, s Style) error {
 		p.writePainted(dim, n)
 	}
 	p.line("")
-	t := Table{Head: []string{"ms", "", "mean", "p50", "p90", "p99"}}
+	t := NewTable("ms", "", "mean", "p50", "p90", "p99")
 	row := func(metric, of string, q predict.Quantities, cell func(float64) string) {
 		t.AddRow(metric, of, cell(q.Mean), cell(q.P50), cell(q.P90), cell(q.P99))
 	}
 	pct := func(x float64) string { return fmt.Sprintf("%+.1f %%", x) }
-	for _, m := range []struct {
-		name string
-		of   func(predict.Metrics) predict.Quantities
-	}{
-		{"TTFT", func(m predict.Metrics) predict.Quantities { return m.TTFT }},
-		{"TPOT", func(m predict.Metrics) predict.Quantities { return m.TPOT }},
-		{"E2E", func(m predict.Metrics) predict.Quantities { return m.E2E }},
-	} {
-		row(m.name, "recorded", m.of(x.Recorded), say.Quantity)
-		row("", "predicted", m.of(x.Predicted), say.Quantity)
-		row("", "error", m.of(x.ErrorPct), pct)
-		row("", "error unfitted", m.of(x.Unfitted.ErrorPct), pct)
+	recorded, predicted := quantitiesOf(&x.Recorded), quantitiesOf(&x.Predicted)
+	off, unfitted := quantitiesOf(&x.ErrorPct), quantitiesOf(&x.Unfitted.ErrorPct)
+	for i, name := range predictedLatencies {
+		row(name, "recorded", recorded[i], say.Quantity)
+		row("", "predicted", predicted[i], say.Quantity)
+		row("", "error", off[i], pct)
+		row("", "error unfitted", unfitted[i], pct)
 	}
 	p.writeTable(t)
 	p.line("")
-	p.writeText(fmt.Sprintf("step times × %.4f, fitted on the recorded mean TPOT; nothing else is fitted", x.Scalar))
+	p.writef("step times × %.4f, fitted on the recorded mean TPOT; nothing else is fitted", x.Scalar)
 	if x.InSample {
 		p.writeText("this recording was looked at while the twin was made. That it agrees is no forecast of others: what to expect of those pitot predict says.")
 	}
@@ -250,7 +245,7 @@ func WriteRunAgainstTwin(w io.Writer, x *predict.RunAgainstTwin, s Style) error 
 		p.writePainted(dim, n)
 	}
 	p.line("")
-	t := Table{Head: []string{"", "measured", "predicted", "ratio"}}
+	t := NewTable("", "measured", "predicted", "ratio")
 	load := ""
 	for _, l := range x.Lines {
 		if l.Load != load {
@@ -285,13 +280,13 @@ func WriteFit(w io.Writer, x *predict.Fit, file string, s Style) error {
 		p.writePainted(bold, fmt.Sprintf("of %s left out in turn, four of five means and medians were predicted within %.0f %% (TTFT), %.0f %% (TPOT) and %.0f %% (E2E)", say.Plural(e.Loads, "load"), e.TTFTPct, e.TPOTPct, e.E2EPct))
 	}
 	if x.PacePct >= tellingPace {
-		p.writeText(fmt.Sprintf("runs of the same load differed in speed by %.0f %% (standard deviation): no prediction of a single run can be nearer", x.PacePct))
+		p.writef("runs of the same load differed in speed by %.0f %% (standard deviation): no prediction of a single run can be nearer", x.PacePct)
 	}
 	for _, n := range x.Notes {
 		p.writePainted(yellow, n)
 	}
 	p.line("")
-	t := Table{Head: []string{"parameter", "value", "range", ""}}
+	t := NewTable("parameter", "value", "range", "")
 	var alike []string
 	for _, f := range x.Parameters {
 		interval, note := quantityText(f.Low, f.Unit)+" to "+quantityText(f.High, f.Unit), ""
@@ -314,14 +309,14 @@ func WriteFit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	p.writeText("range = where the parameter may lie if the server is such an engine at all: on simulated ones the ranges held the truth in 95 % of cases (docs/trust-twin.md), those of what is determined in 90 %; of short or few runs not as often. Of a real server it describes the twin that serves as it does, and measures no hardware.")
 	p.line("")
 	if n := x.Next; n.Users > 0 {
-		p.writeText(fmt.Sprintf("one more load that would add most: %s, prompts of about %s tokens, answers of %s, for %.0f s. What the runs leave open moves the means of TTFT and TPOT by about %.1f %% over loads of all kinds; with it by about %.1f %%.",
-			say.Plural(n.Users, "user"), say.Count(n.Input), say.Count(n.Output), n.Seconds, n.NowPct, n.ThenPct))
+		p.writef("one more load that would add most: %s, prompts of about %s tokens, answers of %s, for %.0f s. What the runs leave open moves the means of TTFT and TPOT by about %.1f %% over loads of all kinds; with it by about %.1f %%.",
+			say.Plural(n.Users, "user"), say.Count(n.Input), say.Count(n.Output), n.Seconds, n.NowPct, n.ThenPct)
 		p.line("")
 	}
 	if len(x.Runs) <= fewRuns || len(x.LeftOut) == 0 {
 		p.writeText("error on the end of each run, a fifth or more, which was held back: predicted against measured. It is of the same load, and a deployment that is wrongly named can pass.")
 		p.line("")
-		t = Table{Head: []string{"run", "", "mean", "p50", "p90", "p99", "n"}}
+		t = NewTable("run", "", "mean", "p50", "p90", "p99", "n")
 		for _, r := range x.Runs {
 			t.addErrorRows(r.Run, &r.ErrorPct, &r.ErrorPct, r.Held)
 		}
@@ -331,7 +326,7 @@ func WriteFit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	if len(x.LeftOut) > 0 {
 		p.writeText("error on each load when it is left out: predicted by a fit on the other loads alone, against measured. The mean size over its runs, ± where some were predicted too long and some too short. It is what to expect of a load that was not measured, as far as it is no further away.")
 		p.line("")
-		t = Table{Head: []string{"load of", "", "mean", "p50", "p90", "p99", "n"}}
+		t = NewTable("load of", "", "mean", "p50", "p90", "p99", "n")
 		var without []string
 		for _, l := range x.LeftOut {
 			name := l.Runs[0]
@@ -353,8 +348,8 @@ func WriteFit(w io.Writer, x *predict.Fit, file string, s Style) error {
 		p.line("")
 	}
 	r := x.Range
-	p.writeText(fmt.Sprintf("fitted on prompts of %s to %s tokens, answers of %s to %s, %s to %s requests at once; beyond that the twin extrapolates and says so",
-		say.Count(r.Input[0]), say.Count(r.Input[1]), say.Count(r.Output[0]), say.Count(r.Output[1]), say.Quantity(r.Running[0]), say.Quantity(r.Running[1])))
+	p.writef("fitted on prompts of %s to %s tokens, answers of %s to %s, %s to %s requests at once; beyond that the twin extrapolates and says so",
+		say.Count(r.Input[0]), say.Count(r.Input[1]), say.Count(r.Output[0]), say.Count(r.Output[1]), say.Quantity(r.Running[0]), say.Quantity(r.Running[1]))
 	if file != "" {
 		p.writeText("profile written to " + file + "; use it as mock:, sim: or predict " + x.Deployment + "?profile=" + file)
 	}
@@ -379,18 +374,23 @@ func (t *Table) addErrorRows(name string, mean, size *predict.Metrics, requests 
 		}
 		return fmt.Sprintf("%+.1f %%", mean)
 	}
-	none := predict.Quantities{}
-	for _, m := range []struct {
-		name       string
-		mean, size predict.Quantities
-	}{{"TTFT", mean.TTFT, size.TTFT}, {"TPOT", mean.TPOT, size.TPOT}, {"E2E", mean.E2E, size.E2E}} {
-		row := []string{name, m.name, say.Unknown, say.Unknown, say.Unknown, say.Unknown, n}
-		if m.size != none { // to be right to the last digit is to have measured nothing
-			row = []string{name, m.name, pct(m.mean.Mean, m.size.Mean), pct(m.mean.P50, m.size.P50), pct(m.mean.P90, m.size.P90), pct(m.mean.P99, m.size.P99), n}
+	means, sizes := quantitiesOf(mean), quantitiesOf(size)
+	for i, latency := range predictedLatencies {
+		mean, size := means[i], sizes[i]
+		if size == (predict.Quantities{}) { // to be right to the last digit is to have measured nothing
+			t.AddRow(name, latency, say.Unknown, say.Unknown, say.Unknown, say.Unknown, n)
+		} else {
+			t.AddRow(name, latency, pct(mean.Mean, size.Mean), pct(mean.P50, size.P50), pct(mean.P90, size.P90), pct(mean.P99, size.P99), n)
 		}
-		t.AddRow(row...)
 		name, n = "", ""
 	}
+}
+
+// predictedLatencies are the names of those of [quantitiesOf].
+var predictedLatencies = [...]string{"TTFT", "TPOT", "E2E"}
+
+func quantitiesOf(m *predict.Metrics) [3]predict.Quantities {
+	return [...]predict.Quantities{m.TTFT, m.TPOT, m.E2E}
 }
 
 // quantityText writes a quantity of a unit.

@@ -69,7 +69,7 @@ func newRepeats(run *result.Run) *Repeats {
 	if r == nil || len(run.Points) == 0 {
 		return nil
 	}
-	o := &Repeats{Table: Table{Head: []string{say.Plural(len(r.Points), "repeat"), "median", "least", "most"}}}
+	o := &Repeats{Table: NewTable(say.Plural(len(r.Points), "repeat"), "median", "least", "most")}
 	if len(r.Pooled) > 0 {
 		o.Table.Head = append(o.Table.Head, "of all")
 	}

@@ -38,12 +38,7 @@ func (m *PointModel) addServer(run *result.Run, p *result.Point) {
 		}
 		return ""
 	}
-	line := func(head string, parts ...string) {
-		if parts = nonEmpty(parts...); len(parts) > 0 {
-			parts[0] = head + parts[0]
-			m.Server = append(m.Server, parts)
-		}
-	}
+	line := func(head string, parts ...string) { m.Server = addLine(m.Server, head, parts) }
 	most := func(name, most metric.Name, word string) string {
 		if amount(name) == "" {
 			return ""

@@ -121,9 +121,7 @@ func (m *PointModel) verdictLine(p *printer) {
 		verdict += ", " + strings.Join(m.Because, ", ")
 	}
 	p.writePainted(verdictColor(m.Verdict), verdict)
-	if m.Outcome != "" {
-		p.write(red, "  ", m.Outcome)
-	}
+	p.write(red, "  ", m.Outcome)
 }
 
 func (m *PointModel) writeTerminal(p *printer) {
@@ -133,15 +131,10 @@ func (m *PointModel) writeTerminal(p *printer) {
 	}
 	p.writePainted(code, nonEmpty(append([]string{m.Ordinal}, m.Load...)...)...)
 	p.line("")
-	verdict := string(m.Verdict)
-	if len(m.Because) > 0 {
-		verdict += ": " + strings.Join(m.Because, ", ")
-	}
-	p.writePainted(verdictColor(m.Verdict), verdict)
+	verdict := append([]string{string(m.Verdict)}, nonEmpty(strings.Join(m.Because, ", "))...)
+	p.writePainted(verdictColor(m.Verdict), strings.Join(verdict, ": "))
 	p.writeText(m.Headline...)
-	if m.Outcome != "" {
-		p.writePainted(red, m.Outcome)
-	}
+	p.writePainted(red, m.Outcome)
 	if f := m.Failures; f != nil {
 		p.line("%s", f.Total)
 		for _, class := range f.Classes {
@@ -158,15 +151,11 @@ func (m *PointModel) writeTerminal(p *printer) {
 	if len(m.Latencies.Rows) > 0 {
 		p.writeTable(m.Latencies)
 	}
-	for _, t := range []*Table{m.Intervals, m.Classes, m.OverTime, m.Turns, m.Histories} {
-		if t != nil {
-			p.line("")
-			p.writeTable(*t)
-		}
+	for _, t := range m.furtherTables() {
+		p.line("")
+		p.writeTable(*t)
 	}
-	if len(m.Legend) > 0 {
-		p.writePainted(dim, m.Legend...)
-	}
+	p.writePainted(dim, m.Legend...)
 	if len(m.Latencies.Rows) > 0 {
 		p.line("")
 	}
@@ -410,6 +399,9 @@ func (p *printer) linePainted(code, text string) { p.line("%s", p.style.paint(co
 
 // writeText fills lines with items.
 func (p *printer) writeText(items ...string) { p.write("", "", items...) }
+
+// writef fills lines with a text that is made by a format.
+func (p *printer) writef(format string, args ...any) { p.writeText(fmt.Sprintf(format, args...)) }
 
 // writePainted fills lines with items, of which the first is painted.
 func (p *printer) writePainted(code string, items ...string) { p.write(code, "", items...) }

@@ -31,3 +31,12 @@ func (g *Grouping) Add(key, name string) {
 
 // Join returns the names of a key in a line.
 func (g *Grouping) Join(key string) string { return strings.Join(g.Names[key], ", ") }
+
+// addLine adds the parts of a line, of which the first has a head, unless there are none.
+func addLine(lines [][]string, head string, parts []string) [][]string {
+	if parts = nonEmpty(parts...); len(parts) == 0 {
+		return lines
+	}
+	parts[0] = head + parts[0]
+	return append(lines, parts)
+}

@@ -89,8 +89,6 @@ func WorkloadLint(w io.Writer, name string, findings []workload.Finding, s Style
 func writeFindings(p *printer, findings []workload.Finding) {
 	for _, f := range findings {
 		p.writeMarked(yellow, "note", f.Name+": "+f.Text)
-		if f.Hint != "" {
-			p.write("", "      ", f.Hint)
-		}
+		p.write("", "      ", f.Hint)
 	}
 }

@@ -665,7 +665,7 @@ func (m *comparisonView) tableCaption(p *compare.Pair) string {
 
 // launchTable says what each side consists of.
 func (m *comparisonView) launchTable() captioned {
-	t := report.Table{Head: []string{"Side", "Launch", "Runs"}}
+	t := report.NewTable("Side", "Launch", "Runs")
 	for _, s := range m.Of.Sides {
 		for _, l := range s.Launches {
 			runs := slices.Compact(slices.Clone(l.Runs)) // a baseline holds many

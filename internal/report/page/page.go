@@ -254,13 +254,13 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 	} else {
 		addSection("views", "Response and service", "The response view counts from when a request was due, the service view from when it was sent.", lined, absent)
 	}
-	ends := report.Table{Head: []string{"How it ended", "Requests"}}
+	ends := report.NewTable("How it ended", "Requests")
 	row := func(name string, n int) { ends.AddRow(name, say.Count(n)) }
 	row("due in the window", p.Requests.Due)
 	for _, reason := range byCount(p.Requests.Finish) {
 		row("ok, finish reason "+cmp.Or(reason, "none"), p.Requests.Finish[reason])
 	}
-	errors := report.Table{Head: []string{"Error class", "Requests", "Said of the first"}}
+	errors := report.NewTable("Error class", "Requests", "Said of the first")
 	for _, class := range byCount(p.Requests.Errors) {
 		errors.AddRow(cmp.Or(class, "none"), say.Count(p.Requests.Errors[class]), p.Requests.ErrorExamples[class])
 	}
@@ -278,7 +278,7 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 		tables = append(tables, captioned{"Errors", errors})
 	}
 	addSection("ends", "Errors and finish reasons", "", nil, "", tables...)
-	checks := report.Table{Head: []string{"Check", "Status", "Value", "Limit", "What to do"}}
+	checks := report.NewTable("Check", "Status", "Value", "Limit", "What to do")
 	for _, status := range []result.Status{result.Fail, result.Flag, result.Pass} {
 		for i := range p.Checks {
 			if p.Checks[i].Status != status {

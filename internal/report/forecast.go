@@ -14,15 +14,7 @@ import (
 func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 	p := newPrinter(w, s)
 	about := func(x float64) string { return say.Count(int64(math.Round(x))) }
-	kind := ""
-	if strings.HasPrefix(f.Plan.Target, "sim:") {
-		kind = " of virtual time"
-	}
-	roughly := "about"
-	if len(f.Unknown) > 0 {
-		roughly = "at least"
-	}
-	head := fmt.Sprintf("%s: %s %s%s", f.Plan.Name(), roughly, say.Seconds(f.Seconds), kind)
+	head := f.Plan.Name() + ": " + forecastTime(f, f.Seconds)
 	if f.USD > 0 {
 		head += ", " + usdText(f.USD)
 	}
@@ -35,14 +27,13 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 		}
 	}
 	p.line("")
-	t := NewTable("one launch", "load", "requests", "tokens in", "out", "time", "question")
+	t := NewTable("one launch", "load", "requests", "tokens in", "out", "time")
 	var seconds, requests, in, out float64
 	for _, r := range f.Rows {
-		t.AddRow(r.Row.Name, r.Load, about(r.Requests), about(r.Input), about(r.Output), say.Seconds(r.Seconds), "")
+		t.AddRow(r.Row.Name, r.Load, about(r.Requests), about(r.Input), about(r.Output), say.Seconds(r.Seconds))
 		seconds, requests, in, out = seconds+r.Seconds, requests+r.Requests, in+r.Input, out+r.Output
 	}
-	t.AddRow("all rows", "", about(requests), about(in), about(out), say.Seconds(seconds), "")
-	t = t.withoutColumns(func(column int) bool { return column == 6 })
+	t.AddRow("all rows", "", about(requests), about(in), about(out), say.Seconds(seconds))
 	p.writeTable(t)
 	for _, r := range f.Rows {
 		if r.Row.Question != "" {
@@ -109,17 +100,23 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 
 // ToGo returns, in a line, the time that the remaining measurements take.
 func ToGo(f *experiment.Forecast) string {
-	roughly, kind, less := "about", "", ""
+	text := forecastTime(f, f.Left) + " to go"
+	if f.Plan.Stop.Early {
+		text += ", less where the answer is clear before"
+	}
+	return text
+}
+
+// forecastTime is a time that a plan takes, as far as it is known.
+func forecastTime(f *experiment.Forecast, seconds float64) string {
+	text := "about " + say.Seconds(seconds)
 	if len(f.Unknown) > 0 {
-		roughly = "at least"
+		text = "at least " + say.Seconds(seconds)
 	}
 	if strings.HasPrefix(f.Plan.Target, "sim:") {
-		kind = " of virtual time"
+		text += " of virtual time"
 	}
-	if f.Plan.Stop.Early {
-		less = ", less where the answer is clear before"
-	}
-	return roughly + " " + say.Seconds(f.Left) + kind + " to go" + less
+	return text
 }
 
 // WriteStatus says how far an experiment came, and what is known by now.

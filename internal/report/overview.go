@@ -208,14 +208,10 @@ func countedAlone(c *result.Capacity) (n int) {
 
 // forecastText returns the result that a search said that it would come to.
 func forecastText(f *result.Forecast) string {
-	what := "bounds, perhaps an estimate"
-	if f.HalfWidth != nil {
-		what = "about ±" + say.Percent(math.Round(100**f.HalfWidth)/100)
-	}
 	if f.HalfWidth == nil {
-		return "forecast: " + what
+		return "forecast: bounds, perhaps an estimate"
 	}
-	return fmt.Sprintf("forecast for %s: %s", say.Plural(f.Requests, "request"), what)
+	return fmt.Sprintf("forecast for %s: about ±%s", say.Plural(f.Requests, "request"), say.Percent(math.Round(100**f.HalfWidth)/100))
 }
 
 // cameOut returns the result of the search.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 
 	"pitot/internal/say"
@@ -159,54 +158,34 @@ func WriteTrace(w io.Writer, name string, t *workload.Trace, s Style) error {
 	p := newPrinter(w, s)
 	p.line("")
 	p.writePainted(bold, name+": "+say.Plural(t.Requests(), "request")+" ("+t.Format+")")
-	draw := func(label string, column []int32) {
-		var known []float64
-		for _, x := range column {
-			if x >= 0 {
-				known = append(known, float64(x))
-			}
+	part := DrawFile(name, t).Parts[0]
+	draw := func(label string, values []float64, written func(float64) string) {
+		if len(values) > 0 {
+			p.line("")
+			p.line("%s", label)
+			bars(p, values, written)
 		}
-		if len(known) == 0 {
-			return
-		}
-		slices.Sort(known)
-		p.line("")
-		p.line("%s", label)
-		bars(p, known, func(x float64) string { return say.Count(int64(math.Round(x))) })
 	}
+	whole := func(x float64) string { return say.Count(int64(math.Round(x))) }
 	prompts := "prompt tokens"
 	if t.Counted {
 		prompts += ", as counted here: a server's tokenizer may differ"
 	}
-	draw(prompts, t.Input)
-	draw("answer tokens", t.Output)
-	if n := len(t.At); n > 1 {
-		gaps := make([]float64, n-1)
-		for i := range gaps {
-			gaps[i] = float64(t.At[i+1]-t.At[i]) / 1e6
-		}
-		slices.Sort(gaps)
-		p.line("")
-		p.line("gaps between arrivals, ms")
-		bars(p, gaps, say.Quantity)
-	}
+	draw(prompts, part.Prompts, whole)
+	draw("answer tokens", part.Answers, whole)
+	draw("gaps between arrivals, ms", part.Gaps, say.Quantity)
 	return p.err
 }
 
 // drawHistogram draws a distribution of lengths.
 func drawHistogram(p *printer, l workload.Lengths) {
-	const cells = 4096
 	if l.Quantile(0) == l.Quantile(1) {
 		p.line("  %s each", say.Count(l.Quantile(.5)))
 		return
 	}
 	p.write("", "  ", fmt.Sprintf("mean %s", say.Count(int64(math.Round(l.Mean())))),
 		fmt.Sprintf("p50 %s", say.Count(l.Quantile(.5))), fmt.Sprintf("p90 %s", say.Count(l.Quantile(.9))), fmt.Sprintf("p99 %s", say.Count(l.Quantile(.99))))
-	values := make([]float64, cells)
-	for i := range values {
-		values[i] = float64(l.Quantile((float64(i) + 0.5) / cells))
-	}
-	drawOctaves(p, values)
+	drawOctaves(p, spreadOf(l, 0))
 }
 
 // bars draws values, in order, that are there: what they come to, and their histogram.

@@ -330,10 +330,8 @@ func shortenHeads(a, b string) (string, string) {
 
 // addLegend explains what occurs in the table, and says what is missing from it.
 func (m *PairModel) addLegend(c *compare.Comparison, p *compare.Pair) {
-	few, robust, missing, corrected := false, false, "", 0
+	missing, corrected := "", 0
 	for _, r := range p.Rows {
-		few = few || r.Few && r.Unit != "share"
-		robust = robust || r.Robust != nil
 		if r.CI95 == nil && missing == "" && r.Verdict != compare.Equivalent && !p.HasOtherInstrument() {
 			missing = ReasonText(r.NoInterval)
 		}
@@ -344,33 +342,24 @@ func (m *PairModel) addLegend(c *compare.Comparison, p *compare.Pair) {
 			m.Notes.add(r.Metric + " " + say.RelativeChange(r.Change, r.OfShare()) + ": " + ReasonText(r.Why))
 		}
 	}
-	if few {
-		m.Legend.add("~ few independent samples")
+	explain := func(text string, is func(r compare.Row) bool) {
+		if slices.ContainsFunc(p.Rows, is) {
+			m.Legend.add(text)
+		}
 	}
+	explain("~ few independent samples", func(r compare.Row) bool { return r.Few && r.Unit != "share" })
 	if missing != "" {
 		m.Legend.add("no interval: " + missing)
 	}
-	if text := detectableText(p); text != "" {
-		m.Notes.add(text)
-	}
-	if robust {
-		m.Legend.add("HL: Hodges-Lehmann")
-	}
-	if slices.ContainsFunc(p.Rows, beyondMargin) {
-		m.Legend.add("equivalent: the 90 % interval lies within")
-	}
-	if slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.Primary }) {
-		m.Legend.add("† primary, tested alone")
-	}
-	if slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.PreRegistered && !r.Primary }) {
-		m.Legend.add("* named in --fail-if, not corrected")
-	}
+	m.Notes.add(nonEmpty(detectableText(p))...)
+	explain("HL: Hodges-Lehmann", func(r compare.Row) bool { return r.Robust != nil })
+	explain("equivalent: the 90 % interval lies within", beyondMargin)
+	explain("† primary, tested alone", func(r compare.Row) bool { return r.Primary })
+	explain("* named in --fail-if, not corrected", func(r compare.Row) bool { return r.PreRegistered && !r.Primary })
 	if corrected > 0 {
 		m.Legend.addf("verdicts corrected for %s", say.Plural(c.Corrected, "test"))
 	}
-	if slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.Unit == "ms" }) {
-		m.Legend.add("times in ms")
-	}
+	explain("times in ms", func(r compare.Row) bool { return r.Unit == "ms" })
 	m.noteLaunchesNeeded(p)
 	m.addUncompared(p)
 }

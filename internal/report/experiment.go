@@ -60,12 +60,11 @@ func rangeText(v *[2]float64) string {
 }
 
 func standingOf(r *experiment.Record, name string) *experiment.Standing {
-	for i := range r.Standings {
-		if r.Standings[i].Name == name {
-			return &r.Standings[i]
-		}
+	i := slices.IndexFunc(r.Standings, func(s experiment.Standing) bool { return s.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &r.Standings[i]
 }
 
 // highestCapacity is the configuration that carries most, nil where none was measured.
@@ -92,16 +91,16 @@ func decisionClaim(r *experiment.Record) string {
 		if s.Name == experiment.Baseline {
 			verb = "keep the baseline"
 		}
-		return fmt.Sprintf("%s: it carries %s%s%s, %s wanted", verb, boundMark(s), perS(*s.Carries), rangeText(s.Interval), contractLoad(r))
+		return fmt.Sprintf("%s: it carries %s, %s wanted", verb, carriedText(s), contractLoad(r))
 	}
 	best := highestCapacity(r)
 	switch {
 	case best == nil:
 		return nothingYet(r)
 	case r.Answer == experiment.AnswerNone:
-		return fmt.Sprintf("no configuration meets the contract: %s carries most, %s%s%s of %s wanted", best.Name, boundMark(best), perS(*best.Carries), rangeText(best.Interval), contractLoad(r))
+		return fmt.Sprintf("no configuration meets the contract: %s carries most, %s of %s wanted", best.Name, carriedText(best), contractLoad(r))
 	}
-	return fmt.Sprintf("undecided: %s carries most, %s%s%s, %s wanted", best.Name, boundMark(best), perS(*best.Carries), rangeText(best.Interval), contractLoad(r))
+	return fmt.Sprintf("undecided: %s carries most, %s, %s wanted", best.Name, carriedText(best), contractLoad(r))
 }
 
 // nothingYet says why there is nothing to decide by.
@@ -115,6 +114,11 @@ func nothingYet(r *experiment.Record) string {
 		return fmt.Sprintf("undecided: %s complete, and not yet one of each configuration", say.Plural(r.Launches.Done, "launch"))
 	}
 	return "undecided: no launch is complete"
+}
+
+// carriedText is what a configuration carries, with its interval.
+func carriedText(s *experiment.Standing) string {
+	return boundMark(s) + perS(*s.Carries) + rangeText(s.Interval)
 }
 
 func boundMark(s *experiment.Standing) string {

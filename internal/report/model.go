@@ -451,20 +451,14 @@ func lateSeconds(p *result.Point) float64 {
 func (m *PointModel) setHeadline(p *result.Point) {
 	r, t := p.Requests, p.Throughput
 	m.Headline.addf("%s of %s answered", say.Count(r.OK), say.Plural(r.Due, "request"))
-	if x := t.RequestsPerS; x != nil {
-		m.Headline.addf("%s req/s", say.Quantity(*x))
-	}
+	m.Headline.addQuantity(t.RequestsPerS, "req/s")
 	if x := metric.All().Find(metric.InputsRate); p.Window[x.FieldName()] > 0 {
 		m.Headline.addf("%s %s", say.Quantity(p.Window[x.FieldName()]), string(x.Unit))
 	}
-	if x := t.OutputTokensPerS; x != nil {
-		m.Headline.addf("%s output tok/s", say.Quantity(*x))
-	}
-	if x := t.InputTokensPerS; x != nil {
-		m.Headline.addf("%s input tok/s", say.Quantity(*x))
-	}
-	if g := t.PerGPU; g != nil && g.GPUs > 1 && g.OutputTokensPerS != nil {
-		m.Headline.addf("%s output tok/s per GPU", say.Quantity(*g.OutputTokensPerS))
+	m.Headline.addQuantity(t.OutputTokensPerS, "output tok/s")
+	m.Headline.addQuantity(t.InputTokensPerS, "input tok/s")
+	if g := t.PerGPU; g != nil && g.GPUs > 1 {
+		m.Headline.addQuantity(g.OutputTokensPerS, "output tok/s per GPU")
 	}
 	if b := stabilityText(p); b != "" {
 		m.Headline.add(b)

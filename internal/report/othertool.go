@@ -106,12 +106,7 @@ func foreignLoad(p *tools.Point) (out []string) {
 	return out
 }
 
-func foreignHeadline(p *tools.Point) (out []string) {
-	addFigure := func(x *float64, what string) {
-		if x != nil {
-			out = append(out, say.Quantity(*x)+" "+what)
-		}
-	}
+func foreignHeadline(p *tools.Point) (out texts) {
 	whole := func(x *float64, what string) {
 		if x != nil {
 			n := say.Quantity(*x)
@@ -127,10 +122,10 @@ func foreignHeadline(p *tools.Point) (out []string) {
 	if p.Failed == nil {
 		out = append(out, "failures not reported")
 	}
-	addFigure(p.RequestsPerS, "req/s")
-	addFigure(p.OutputTokensPerS, "output tok/s")
-	addFigure(p.InputTokensPerS, "input tok/s")
-	addFigure(p.GoodPerS, "req/s within its limits")
+	out.addQuantity(p.RequestsPerS, "req/s")
+	out.addQuantity(p.OutputTokensPerS, "output tok/s")
+	out.addQuantity(p.InputTokensPerS, "input tok/s")
+	out.addQuantity(p.GoodPerS, "req/s within its limits")
 	return out
 }
 

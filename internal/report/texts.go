@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"pitot/internal/say"
 )
 
 // texts is a list of texts that grows.
@@ -11,6 +13,13 @@ type texts []string
 func (t *texts) add(more ...string) { *t = append(*t, more...) }
 
 func (t *texts) addf(format string, args ...any) { t.add(fmt.Sprintf(format, args...)) }
+
+// addQuantity adds a number with what it is of, if it is known.
+func (t *texts) addQuantity(x *float64, what string) {
+	if x != nil {
+		t.add(say.Quantity(*x) + " " + what)
+	}
+}
 
 // Grouping is names by what they have in common, in the order in which that came.
 type Grouping struct {

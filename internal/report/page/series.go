@@ -104,18 +104,15 @@ type detail struct {
 	traces, stamps                  int // requests in full, and their chunks at most
 }
 
-// fullDetail is for a page of one point, brief for each of many.
-func fullDetail() detail {
+// detailOf is what there is room for on a page of a number of points.
+func detailOf(points int) detail {
+	switch {
+	case points > 20:
+		return detail{bins: 60, dots: 120, ranks: 30, heatX: 24, heatY: 16, traces: 8, stamps: 2000}
+	case points > 2:
+		return detail{bins: 75, dots: 240, ranks: 50, heatX: 40, heatY: 24, traces: 20, stamps: 5000}
+	}
 	return detail{bins: 150, dots: 3000, ranks: 200, heatX: 96, heatY: 48, traces: 200, stamps: 300_000}
-}
-
-func briefDetail() detail {
-	return detail{bins: 75, dots: 240, ranks: 50, heatX: 40, heatY: 24, traces: 20, stamps: 5000}
-}
-
-// leastDetail is for each of a great many.
-func leastDetail() detail {
-	return detail{bins: 60, dots: 120, ranks: 30, heatX: 24, heatY: 16, traces: 8, stamps: 2000}
 }
 
 // ReadSeries reads the records of a run once and gives what is to be drawn of
@@ -124,13 +121,7 @@ func ReadSeries(dir string, run *result.Run) ([]*Series, error) {
 	if len(run.Points) == 0 {
 		return nil, nil
 	}
-	size := fullDetail()
-	switch n := len(run.Points); {
-	case n > 20:
-		size = leastDetail()
-	case n > 2:
-		size = briefDetail()
-	}
+	size := detailOf(len(run.Points))
 	defer debug.SetGCPercent(debug.SetGCPercent(25)) // little is thrown away, and much kept
 	store := spill.New(dir, seriesMemory)
 	defer store.Close()

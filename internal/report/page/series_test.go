@@ -61,7 +61,7 @@ func TestSeriesCount(t *testing.T) {
 			inFlight += ttft + int64(chunks-1)*gap + 1000
 			return due, ttft, gap
 		})
-		s := gathered(window(0, 8, 3), fullDetail(), f)
+		s := gathered(window(0, 8, 3), detailOf(1), f)
 		sum := func(rates []float64) (total float64) {
 			for i, r := range rates {
 				total += r * math.Min(s.Bin, s.End-float64(i)*s.Bin)
@@ -148,7 +148,7 @@ func TestGapBins(t *testing.T) {
 // A point of a hundred thousand requests is as large as any.
 func TestSeriesAreBounded(t *testing.T) {
 	f := served(100_000, 3, func(i int) (int64, int64, int64) { return int64(i) * 1e6, int64(i%977) * 1e6, 2e6 })
-	for name, size := range map[string]detail{"full": fullDetail(), "brief": briefDetail()} {
+	for name, size := range map[string]detail{"full": detailOf(1), "brief": detailOf(3)} {
 		s := gathered(window(1, 99, 2), size, f)
 		if len(s.First.X) > size.dots || s.First.Of != 100_000 {
 			t.Errorf("%s: %d of %d dots", name, len(s.First.X), s.First.Of)
@@ -169,7 +169,7 @@ func TestSeriesCensored(t *testing.T) {
 		r := &f.Rows[i]
 		r.Outcome, r.Error, r.FirstToken, r.LastToken = record.Cut, "timeout", record.Unset, record.Unset
 	}
-	s := gathered(window(0, 1, 1), fullDetail(), f)
+	s := gathered(window(0, 1, 1), detailOf(1), f)
 	got := s.Spread["ttft_ms"]
 	if got.N != 10 || got.Share[len(got.Share)-1] != .7 {
 		t.Errorf("TTFT: %+v", got)
@@ -202,7 +202,7 @@ func TestSeriesOfDamage(t *testing.T) {
 		}
 		seconds := rapid.OneOf(rapid.Float64(), rapid.Just(math.NaN()), rapid.Just(math.Inf(1)), rapid.Float64Range(0, 3))
 		p := window(seconds.Draw(t, "warmup"), seconds.Draw(t, "window"), seconds.Draw(t, "drain"))
-		s := gathered(p, briefDetail(), f)
+		s := gathered(p, detailOf(3), f)
 		charts := map[string]*chart{}
 		p.Metrics = reporttest.ServerRun(2000).Points[0].Metrics
 		for _, list := range [][]*chart{spreadCharts("", p, s), timeCharts("", s), rasterCharts("", s), lengthCharts("", s), viewCharts("", p, s)} {

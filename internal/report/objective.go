@@ -220,8 +220,7 @@ func limitFacts(l result.Limit, share float64) (facts []string) {
 func ownDue(p *result.Point) *float64 {
 	due := p.Throughput.DuePerS
 	if due != nil && p.Answers != nil {
-		own := *due * float64(p.Requests.Due) / float64(max(p.Requests.Due+p.Answers.Asked, 1))
-		due = &own
+		return new(*due * float64(p.Requests.Due) / float64(max(p.Requests.Due+p.Answers.Asked, 1)))
 	}
 	return due
 }

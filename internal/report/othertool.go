@@ -186,8 +186,7 @@ func (b *SideBySide) AddRun(run *result.Run, dir string) {
 		p := &run.Points[i]
 		load := tools.Point{Rate: p.Load.Rate}
 		if n := p.Load.Concurrency; n != nil {
-			users := float64(*n)
-			load.Concurrency = &users
+			load.Concurrency = new(float64(*n))
 		}
 		ttft, e2e, tpot := p.Metrics.SummaryOf(metric.ServiceTTFT), p.Metrics.SummaryOf(metric.ServiceE2E), p.Metrics.SummaryOf(metric.TPOTn1)
 		b.rows = append(b.rows, []string{

@@ -294,8 +294,7 @@ func bestOf(c *result.Capacity) (parts texts) {
 func limitedFrom(run *result.Run) (at *float64) {
 	for i := range run.Points {
 		if p := &run.Points[i]; p.OverByLimits() && (at == nil || p.Load.Value() < *at) {
-			x := p.Load.Value()
-			at = &x
+			at = new(p.Load.Value())
 		}
 	}
 	return at

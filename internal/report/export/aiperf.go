@@ -25,7 +25,7 @@ func writeAIPerf(w io.Writer, run *result.Run, dir string) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(aiperfOf(c, run).write(w, run, c), c.store.Err())
+		return errors.Join(aiperfOf(c).write(w, run, c), c.store.Err())
 	}
 	return errNothing
 }
@@ -41,7 +41,7 @@ type aiperfRun struct {
 	chunks                                            int
 }
 
-func aiperfOf(c *cohort, run *result.Run) *aiperfRun {
+func aiperfOf(c *cohort) *aiperfRun {
 	a := &aiperfRun{begin: math.MaxInt64, errors: map[string]int{}}
 	for q := range c.inOrderSent {
 		if !q.wasAnswered() {

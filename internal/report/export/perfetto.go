@@ -109,8 +109,7 @@ func (t *trace) addRequest(q *request, pid, tid int, end int64) {
 		if args != nil {
 			short = 1
 		}
-		span := microseconds(max(0, to-from-short))
-		t.writeEvent(event{Name: name, Phase: "X", At: microseconds(from), Span: &span, PID: pid, TID: tid, Args: args})
+		t.writeEvent(event{Name: name, Phase: "X", At: microseconds(from), Span: new(microseconds(max(0, to-from-short))), PID: pid, TID: tid, Args: args})
 	}
 	args := map[string]any{"id": q.id, "outcome": q.outcome.String(), "input_tokens": q.inputTokens(), "events": q.events}
 	if n, known := q.outputTokens(); known {

@@ -49,6 +49,17 @@ type axis struct {
 	Max   *float64 `json:"max,omitempty"`
 }
 
+// axisFromZero is an axis that begins at 0.
+func axisFromZero(name, unit string) axis { return axis{Name: name, Unit: unit, Min: new(float64)} }
+
+// logAxis is an axis of logarithms.
+func logAxis(name, unit string) axis { return axis{Name: name, Unit: unit, Scale: "log"} }
+
+// shareAxis is an axis of percents of all.
+func shareAxis(name string) axis {
+	return axis{Name: name, Unit: "%", Min: new(float64), Max: new(100.0)}
+}
+
 // drawn is one series of a chart.
 type drawn struct {
 	Name   string   `json:"name"`
@@ -151,9 +162,9 @@ func (d *drawn) addSample(x, y float64, few bool) {
 // loadAxis is the axis of some loads, in order: of their logarithm where they lie far apart.
 func loadAxis(unit string, loads []float64) axis {
 	if n := len(loads); n > 2 && loads[0] > 0 && loads[n-1]/loads[0] > 60 {
-		return axis{Name: "Load", Unit: unit, Scale: "log"}
+		return logAxis("Load", unit)
 	}
-	return axis{Name: "Load", Unit: unit, Min: new(float64)}
+	return axisFromZero("Load", unit)
 }
 
 // hasFew says that some value of the chart rests on few samples.
@@ -216,7 +227,7 @@ func curveCharts(run *result.Run) []*chart {
 	over := loadAxis(loadUnit(run), at)
 	marks := curveMarks(run)
 	latency := func(m *metric.Metric) *chart {
-		c := &chart{ID: m.ID(), Title: m.Label + " over load", X: over, Y: axis{Name: m.Label, Unit: string(m.Unit), Scale: "log"}, Marks: slices.Clone(marks),
+		c := &chart{ID: m.ID(), Title: m.Label + " over load", X: over, Y: logAxis(m.Label, string(m.Unit)), Marks: slices.Clone(marks),
 			Note: "Percentiles of " + m.Label + " at each load. Where the queue grows there is no steady state, and no value."}
 		for k, key := range []string{"p50", "p95", "p99"} {
 			d := drawn{Name: key, Kind: "line", Tone: k + 1}
@@ -249,7 +260,7 @@ func curveCharts(run *result.Run) []*chart {
 		return c
 	}
 	rates := func(id, title, unit string, came, served, good metric.Name) *chart {
-		c := &chart{ID: id, Title: title, Wide: id == "requests" && run.Curve != nil, X: over, Y: axis{Name: title, Unit: unit, Min: new(float64)}, Marks: marks,
+		c := &chart{ID: id, Title: title, Wide: id == "requests" && run.Curve != nil, X: over, Y: axisFromZero(title, unit), Marks: marks,
 			Note: "Throughput counts the answers that ended in the window, goodput the requests due in it that were within the SLO."}
 		if came != "" {
 			c.Note += " So goodput is part of what came due, not of throughput."
@@ -322,8 +333,7 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 	if k == nil || len(k.Trail) == 0 {
 		return nil
 	}
-	all := 100.0
-	c := &chart{ID: "violations", Title: "Requests that violate the SLO", Wide: true, X: over, Y: axis{Name: "Share of all due", Unit: "%", Scale: "log", Max: &all}, Marks: slices.Clone(marks),
+	c := &chart{ID: "violations", Title: "Requests that violate the SLO", Wide: true, X: over, Y: axis{Name: "Share of all due", Unit: "%", Scale: "log", Max: new(100.0)}, Marks: slices.Clone(marks),
 		Note: "At each load of the search, against what each limit allows. Loads at which none did are not on this axis, and windows that do not count are left out."}
 	trail := slices.Clone(k.Trail)
 	slices.SortStableFunc(trail, func(a, b result.CapacityProbe) int { return cmp.Compare(a.Load, b.Load) })
@@ -468,7 +478,7 @@ func paretoCharts(run *result.Run) []*chart {
 	if run.Curve == nil {
 		return nil
 	}
-	output := axis{Name: "Output", Unit: "tok/s", Min: new(float64)}
+	output := axisFromZero("Output", "tok/s")
 	served := func(p *result.Point) *float64 { return p.Throughput.OutputTokensPerS }
 	if !slices.ContainsFunc(run.Points, func(p result.Point) bool { return p.Throughput.PerGPU == nil }) {
 		output.Name = "Output per GPU"
@@ -511,8 +521,7 @@ func paretoCharts(run *result.Run) []*chart {
 // jointly.
 func attainmentChart(run *result.Run) []*chart {
 	order, at := loadsOf(run)
-	hundred := 100.0
-	c := &chart{ID: "attainment", Title: "Requests within the SLO", X: loadAxis(loadUnit(run), at), Y: axis{Name: "Share of all due", Unit: "%", Min: new(float64), Max: &hundred},
+	c := &chart{ID: "attainment", Title: "Requests within the SLO", X: loadAxis(loadUnit(run), at), Y: shareAxis("Share of all due"),
 		Note: "Each limit by itself, and all of them jointly: two limits that hold for 99 % each need not hold for 99 % together."}
 	c.Marks = curveMarks(run)
 	joint := drawn{Name: "jointly", Kind: "line", Tone: 1, X: at}
@@ -546,7 +555,7 @@ func spreadCharts(prefix string, p *result.Point, s *Series) []*chart {
 			return
 		}
 		title, tone := m.Label, len(list)%4+1
-		c := &chart{ID: prefix + m.ID(), Title: title, X: axis{Name: title, Unit: string(m.Unit), Scale: "log"}, Y: axis{Name: "Share at most", Scale: "odds"}}
+		c := &chart{ID: prefix + m.ID(), Title: title, X: logAxis(title, string(m.Unit)), Y: axis{Name: "Share at most", Scale: "odds"}}
 		c.Note = "Share of " + say.Plural(int(x.N), "sample") + " at most so long, with an axis that spreads the tail."
 		d := drawn{Name: title, Kind: "step", Tone: tone, X: x.Value, Y: x.Share}
 		c.Series = []drawn{d}
@@ -605,7 +614,7 @@ func viewCharts(prefix string, p *result.Point, s *Series) []*chart {
 		title := v.Response.Metric.Label
 		list = append(list, &chart{ID: prefix + "view-" + v.Response.ID(), Title: title + ", from due and from sent",
 			Note: "Where the lines part, requests waited before they were sent: for a free slot, a turn or a connection.",
-			X:    axis{Name: title, Unit: string(v.Response.Unit), Scale: "log"}, Y: axis{Name: "Share at most", Scale: "odds"},
+			X:    logAxis(title, string(v.Response.Unit)), Y: axis{Name: "Share at most", Scale: "odds"},
 			Series: []drawn{
 				{Name: "response: from due", Kind: "step", Tone: 1, X: from.Value, Y: from.Share},
 				{Name: "service: from sent", Kind: "step", Tone: 2, X: to.Value, Y: to.Share, Dash: 1},
@@ -637,7 +646,7 @@ func timeCharts(prefix string, s *Series) []*chart {
 		return &chart{ID: prefix + id, Title: title, Note: note, X: x, Y: axis{Name: title, Unit: unit, Min: &none}, Marks: shades, Group: group, Low: true, Wide: true, Series: series}
 	}
 	scatter := func(id, title, note, name string, series ...drawn) *chart {
-		return &chart{ID: prefix + id, Title: title, Note: note, X: x, Y: axis{Name: name, Unit: "ms", Scale: "log"}, Marks: shades, Group: group, Wide: true, Series: series}
+		return &chart{ID: prefix + id, Title: title, Note: note, X: x, Y: logAxis(name, "ms"), Marks: shades, Group: group, Wide: true, Series: series}
 	}
 	bins := func(name string, tone int, y numbers) drawn { return drawn{Name: name, Tone: tone, X: at, Y: y} }
 	line := func(name string, tone int, told Dots) drawn {
@@ -654,8 +663,7 @@ func timeCharts(prefix string, s *Series) []*chart {
 		errors.Series = append(errors.Series, drawn{Name: say.PlainLine(cmp.Or(class, "no class")), Kind: "dots", Tone: k%5 + 1, Shape: min(k/5, 2), X: d.X, Y: d.Y})
 	}
 	cache := strip("line", "kv", "KV cache in use", "", "As the server told, of its fullest replica; 1 is all of it.", line("in use", 3, s.KVUse))
-	all := 1.0
-	cache.Y.Max = &all
+	cache.Y.Max = new(1.0)
 	return drawableCharts(
 		strip("step", "flow", "Requests due and served", "req/s", per, bins("due", 5, s.Due), bins("served", 1, s.Served), lost),
 		strip("step", "flight", "Requests in flight", "requests", "Time means, from due to done.", bins("in flight", 3, s.InFlight)),
@@ -730,8 +738,7 @@ func tracesOf(t Traces) *traces {
 			if stamp < 0 {
 				return nil
 			}
-			ms := roundTo(float64(stamp-r.Due)/1e6, 3)
-			return &ms
+			return new(roundTo(float64(stamp-r.Due)/1e6, 3))
 		}
 		x.Sent, x.Done = after(r.Sent), after(r.Done)
 		last := int64(0)
@@ -753,7 +760,7 @@ func rasterCharts(prefix string, s *Series) []*chart {
 		if n := len(t.Requests); n < t.Wanted {
 			note = fmt.Sprintf("%d of %d, for the size of this page. ", n, t.Wanted) + note
 		}
-		return &chart{ID: prefix + id, Title: fmt.Sprintf(title, len(t.Requests)), Note: note, Kind: "traces", Wide: true, X: axis{Name: "Time since due", Unit: "ms", Min: new(float64)}, Y: axis{Name: "Request"}, Traces: tracesOf(t)}
+		return &chart{ID: prefix + id, Title: fmt.Sprintf(title, len(t.Requests)), Note: note, Kind: "traces", Wide: true, X: axisFromZero("Time since due", "ms"), Y: axis{Name: "Request"}, Traces: tracesOf(t)}
 	}
 	heat := &chart{ID: prefix + "heat", Title: "When tokens came", Kind: "heat", Wide: true, Heat: &s.Heat,
 		Note: "All requests: the stronger the colour, the more tokens. A flat band is a steady server; a slope is a queue that grows; a gap is a stall.",

@@ -37,8 +37,8 @@ const mostDrawn = 6
 // better, and no deployment is both.
 func frontChart(m report.ChoiceModel) *chart {
 	c := &chart{ID: "front", Title: "Tokens for a GPU against tokens for a user", Wide: true,
-		X:    axis{Name: "Each user gets", Unit: "output tokens/s", Min: new(float64)},
-		Y:    axis{Name: "Each GPU gives", Unit: "output tokens/s", Min: new(float64)},
+		X:    axisFromZero("Each user gets", "output tokens/s"),
+		Y:    axisFromZero("Each GPU gives", "output tokens/s"),
 		Note: "Each dot is a load of one engine; up and to the right is better. A cross: the limits are not met."}
 	for i := range m.Choice.Options[:min(mostDrawn, len(m.Choice.Options))] {
 		o := &m.Choice.Options[i]
@@ -63,19 +63,18 @@ func frontChart(m report.ChoiceModel) *chart {
 // costChart returns the chart of the cost of each option, with its interval. It returns nil if no
 // prices are known.
 func costChart(m report.ChoiceModel) *chart {
-	c := &chart{ID: "cost", Title: "Cost of a million output tokens", Kind: "rows", Wide: true, X: axis{Name: "Cost", Unit: "$ per million output tokens", Scale: "log"},
+	c := &chart{ID: "cost", Title: "Cost of a million output tokens", Kind: "rows", Wide: true, X: logAxis("Cost", "$ per million output tokens"),
 		Note: "Bars: by the errors to expect of the twin, four of five."}
 	for i := range m.Options.Rows { // what costs far more is left out there too
 		o := &m.Choice.Options[i]
 		if o.PerHour <= 0 {
 			continue
 		}
-		lo, hi := o.Million80[0], o.Million80[1]
 		look := "open"
 		if i == 0 {
 			look = "good"
 		}
-		c.Rows = append(c.Rows, row{Name: report.EngineName(o), At: o.PerMillion, Lo: &lo, Hi: &hi, Look: look,
+		c.Rows = append(c.Rows, row{Name: report.EngineName(o), At: o.PerMillion, Lo: &o.Million80[0], Hi: &o.Million80[1], Look: look,
 			Text: "$" + say.Dollars(o.PerMillion), Word: fmt.Sprintf("%s, $%s an hour", say.Plural(o.Engines, "engine"), say.Dollars(o.PerHour)), Say: choiceSays(m.Choice, o)})
 	}
 	if len(c.Rows) == 0 {

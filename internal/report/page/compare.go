@@ -558,8 +558,7 @@ func (g *changeGroup) drawChart() *chart {
 			lo, hi = min(lo, x), max(hi, x)
 		}
 	}
-	lo, hi = max(lo*1.1, least), min(hi*1.1, most)
-	k.X.Min, k.X.Max = &lo, &hi
+	k.X.Min, k.X.Max = new(max(lo*1.1, least)), new(min(hi*1.1, most))
 	return k
 }
 
@@ -579,8 +578,7 @@ func changeRow(r *compare.Row, name string) row {
 	out.Name += report.NameMark(r)
 	out.Say = []string{valueText(r, r.A) + " → " + valueText(r, r.B)}
 	if v := r.CI95; v != nil {
-		lo, hi := percent(v[0]), percent(v[1])
-		out.Lo, out.Hi = &lo, &hi
+		out.Lo, out.Hi = new(percent(v[0])), new(percent(v[1]))
 		out.Say = append(out.Say, "interval "+say.SignedChange(v[0], r.OfShare())+"…"+say.SignedChange(v[1], r.OfShare()))
 	} else if !r.NoInterval.IsNone() {
 		out.Say = append(out.Say, "no interval: "+report.ReasonText(r.NoInterval))

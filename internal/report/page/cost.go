@@ -15,8 +15,8 @@ import (
 // with it, and over load; and the energy that they take.
 func costCharts(run *result.Run) []*chart {
 	order, at := loadsOf(run)
-	over := axis{Name: "Load", Unit: run.Points[0].Load.Unit(), Min: new(float64)}
-	usd := axis{Name: "Cost", Unit: "$ per M output tokens", Scale: "log"}
+	over := axisFromZero("Load", run.Points[0].Load.Unit())
+	usd := logAxis("Cost", "$ per M output tokens")
 	within := windowValues(run, order, metric.GoodOutputCost)
 	for n, i := range order {
 		if p := &run.Points[i]; p.SLO == nil || p.SLO.Met != result.Yes {
@@ -29,7 +29,7 @@ func costCharts(run *result.Run) []*chart {
 			{Name: "all output", Kind: "line", Tone: 1, X: at, Y: windowValues(run, order, metric.OutputCost)},
 			{Name: "within the SLO", Kind: "line", Tone: 3, X: at, Y: within},
 		}}
-	energy := &chart{ID: "energy-load", Title: "Energy over load", X: over, Y: axis{Name: "Energy", Unit: "J per output token", Scale: "log"},
+	energy := &chart{ID: "energy-load", Title: "Energy over load", X: over, Y: logAxis("Energy", "J per output token"),
 		Note:   "What the GPUs drew, by the output tokens.",
 		Series: []drawn{{Name: "all output", Kind: "line", Tone: 1, X: at, Y: windowValues(run, order, metric.OutputEnergy)}}}
 	list := drawableCharts(frontOfCost(run, usd), loads, energy)
@@ -44,7 +44,7 @@ func costCharts(run *result.Run) []*chart {
 func frontOfCost(run *result.Run, usd axis) *chart {
 	name, key, limits := latencyPaid(run)
 	m := metric.All().Find(name)
-	c := &chart{ID: "cost-latency", Title: "Cost against " + key + " " + m.Label, Labels: true, X: axis{Name: key + " " + m.Label, Unit: string(m.Unit), Min: new(float64)}, Y: usd,
+	c := &chart{ID: "cost-latency", Title: "Cost against " + key + " " + m.Label, Labels: true, X: axisFromZero(key+" "+m.Label, string(m.Unit)), Y: usd,
 		Note: "Down and to the left is better: on the front no other load is better in both. The number next to each dot is its load."}
 	c.Marks = limitMarks("x", limits...)
 	type place struct {

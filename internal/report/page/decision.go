@@ -56,8 +56,7 @@ func carriedChart(r *experiment.Record) *chart {
 			continue
 		}
 		percent := func(x float64) float64 { return roundTo(100*math.Max(math.Min(x, 1e7), -1), 6) }
-		lo, hi := percent(s.Change95[0]), percent(s.Change95[1])
-		out := row{Name: s.Name, At: percent(*s.Change), Lo: &lo, Hi: &hi, Band: &[2]float64{}, Look: "open", Text: say.RelativeChange(*s.Change, false), Word: report.StandingText(r, s)}
+		out := row{Name: s.Name, At: percent(*s.Change), Lo: new(percent(s.Change95[0])), Hi: new(percent(s.Change95[1])), Band: &[2]float64{}, Look: "open", Text: say.RelativeChange(*s.Change, false), Word: report.StandingText(r, s)}
 		if s.PAdjusted != nil && *s.PAdjusted < 1-r.Contract.Confidence {
 			if out.Look = "good"; *s.Change < 0 {
 				out.Look = "bad"

@@ -157,7 +157,6 @@ type gather struct {
 	size        detail
 	t0, t1, end int64
 	bin         int64 // nanoseconds
-	closed      bool
 
 	definitions []measure.Definition // whose distributions are drawn
 	gatherer    *measure.Gatherer
@@ -208,7 +207,7 @@ func newGather(p *result.Point, size detail, store *spill.Store) *gather {
 		return int64(math.Round(min(s, longest) * 1e9))
 	}
 	g := &gather{
-		size: size, t0: ns(p.Seconds.Warmup), closed: p.Load.Loop == "closed",
+		size: size, t0: ns(p.Seconds.Warmup),
 		first: dots{most: size.dots}, errors: map[string]*dots{}, gaps: map[string]*gapCounts{}, spread: map[string]*sample{},
 		gatherer: measure.NewGatherer(nil),
 	}

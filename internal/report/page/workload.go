@@ -53,7 +53,7 @@ func sharesChart(id, title, unit string, tone int, values []float64) *chart {
 	if n == 0 || values[0] == values[n-1] {
 		return nil
 	}
-	c := &chart{ID: id, Title: title, X: axis{Name: "Length", Unit: unit, Scale: scaleOf(values)}, Y: axis{Name: "Requests", Unit: "%", Min: new(float64)}}
+	c := &chart{ID: id, Title: title, X: axis{Name: "Length", Unit: unit, Scale: scaleOf(values)}, Y: axisFromZero("Requests", "%")}
 	var edges []float64
 	if c.X.Scale == "log" {
 		c.Note = "Bins of a quarter of an octave."
@@ -105,10 +105,9 @@ func drawnCharts(prefix string, p *report.DrawnPart) []*chart {
 	prompts := sharesChart(prefix+"prompts", "Prompt tokens", "tokens", 1, p.Prompts)
 	answers := sharesChart(prefix+"answers", "Answer tokens", "tokens", 2, p.Answers)
 	var both, scatter *chart
-	whole := 100.
 	if prompts != nil || answers != nil {
 		both = &chart{ID: prefix + "below", Title: "Requests at or below a length", X: axis{Name: "Length", Unit: "tokens", Scale: scaleOf(slices.Sorted(slices.Values(slices.Concat(p.Prompts, p.Answers))))},
-			Y: axis{Name: "Requests", Unit: "%", Min: new(float64), Max: &whole}, Series: []drawn{belowOf("prompts", 1, 0, p.Prompts), belowOf("answers", 2, 1, p.Answers)}}
+			Y: shareAxis("Requests"), Series: []drawn{belowOf("prompts", 1, 0, p.Prompts), belowOf("answers", 2, 1, p.Answers)}}
 	}
 	if prompts != nil && answers != nil && len(p.Pairs) > 1 {
 		scatter = &chart{ID: prefix + "pairs", Title: "Prompts and their answers", Note: say.Plural(len(p.Pairs), "request") + ".",
@@ -131,7 +130,7 @@ func arrivalCharts(prefix string, p *report.DrawnPart) []*chart {
 	const stretches = 120
 	width := p.Times[n-1] / stretches
 	over := &chart{ID: prefix + "rate", Title: "Requests per second", Note: "In stretches of " + say.Seconds(width) + ".", Wide: true,
-		X: axis{Name: "Time", Unit: "s"}, Y: axis{Name: "Requests", Unit: "/s", Min: new(float64)}}
+		X: axis{Name: "Time", Unit: "s"}, Y: axisFromZero("Requests", "/s")}
 	d, at := drawn{Name: "requests per second", Kind: "step", Tone: 1, Plain: true}, 0
 	for i := range stretches {
 		k := 0
@@ -142,8 +141,7 @@ func arrivalCharts(prefix string, p *report.DrawnPart) []*chart {
 	}
 	over.Series = []drawn{d}
 	none, _ := slices.BinarySearch(p.Gaps, math.SmallestNonzeroFloat64)
-	whole := 100.
-	gaps := &chart{ID: prefix + "gaps", Title: "Gaps between arrivals", X: axis{Name: "Gap", Unit: "ms", Scale: "log"}, Y: axis{Name: "Gaps at or below", Unit: "%", Min: new(float64), Max: &whole}}
+	gaps := &chart{ID: prefix + "gaps", Title: "Gaps between arrivals", X: logAxis("Gap", "ms"), Y: shareAxis("Gaps at or below")}
 	if none > 0 {
 		gaps.Note = say.Percent(float64(none)/float64(len(p.Gaps))) + " of them are of no time, and are left of the plot."
 	}

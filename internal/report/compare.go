@@ -114,11 +114,7 @@ func sideText(s compare.SideInfo) string {
 	for _, l := range s.Launches {
 		runs += len(l.Runs)
 	}
-	n := say.Count(len(s.Launches)) + " launches"
-	if len(s.Launches) == 1 {
-		n = "1 launch"
-	}
-	return fmt.Sprintf("%s: %s, %s", s.Name, n, say.Plural(runs, "run"))
+	return fmt.Sprintf("%s: %s, %s", s.Name, say.Plural(len(s.Launches), "launch"), say.Plural(runs, "run"))
 }
 
 // bySide has a row for each difference, and a column for each side.

@@ -60,9 +60,7 @@ func (m *PointModel) addFailures(p *result.Point) {
 		}
 	}
 	m.Failures = &Failures{Total: total}
-	classes := slices.SortedFunc(maps.Keys(r.Errors), func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.Errors[b], r.Errors[a]), cmp.Compare(a, b))
-	})
+	classes := ByCount(r.Errors)
 	others := 0
 	for i, class := range classes {
 		if i >= maxClasses && len(classes) > maxClasses+1 {
@@ -78,4 +76,11 @@ func (m *PointModel) addFailures(p *result.Point) {
 	if others > 0 {
 		m.Failures.Classes = append(m.Failures.Classes, fmt.Sprintf("%s more, of %s", say.Count(others), say.Plural(len(classes)-maxClasses, "other class")))
 	}
+}
+
+// ByCount are the keys, the most frequent first.
+func ByCount(of map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(of), func(a, b string) int {
+		return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b))
+	})
 }

@@ -452,12 +452,9 @@ func (o *Overview) addLoadTable(run *result.Run) {
 		head = "users"
 	}
 	o.Loads.Head = []string{head, "due/s", "n", "served/s", "good/s", "tok/s", "inputs/s"}
-	var heads metric.Catalogue
-	for _, m := range run.Metrics().WithPercentiles() {
-		if m.Show == metric.Headline && !(m.Stream && !hasStreaming(run)) {
-			heads = append(heads, m)
-		}
-	}
+	heads := run.Metrics().WithPercentiles().Filter(func(m *metric.Metric) bool {
+		return m.Show == metric.Headline && !(m.Stream && !hasStreaming(run))
+	})
 	var spare []int // of metrics behind the first two
 	for i, m := range heads {
 		at := len(o.Loads.Head)
@@ -471,13 +468,8 @@ func (o *Overview) addLoadTable(run *result.Run) {
 	if len(run.Points) > 0 && run.Points[0].Cost != nil && run.Points[0].Cost.Basis == result.ListPrice { // nobody asked for it
 		spare = slices.Insert(spare, 1, costAt)
 	}
-	o.Loads.Spare = append([]int{}, spare...)
-	if n := len(spare); n > 0 {
-		o.Loads.Spare = slices.Insert(o.Loads.Spare, n-1, 3, 4)
-	} else {
-		o.Loads.Spare = []int{3, 4}
-	}
-	o.Loads.Spare = append(o.Loads.Spare, 2, 1) // what came due last, on a terminal narrower than most
+	spare = slices.Insert(spare, len(spare)-1, 3, 4) // it has the column of energy
+	o.Loads.Spare = append(spare, 2, 1)              // what came due last, on a terminal narrower than most
 	marks, hopeless, partly := newCaveats(), false, false
 	for _, i := range run.ByLoad() {
 		p := &run.Points[i]
@@ -509,7 +501,7 @@ func (o *Overview) addLoadTable(run *result.Run) {
 		case inPart(run, p):
 			mark, partly = "in part", true
 		}
-		row := []string{say.Decimal(p.Load.Value(), 3), say.Optional(p.Throughput.DuePerS), say.Count(p.Requests.Due), answeredText(p), good, formatOutputRate(p), formatInputRate(p)}
+		row := []string{say.Decimal(p.Load.Value(), 3), say.Optional(p.Throughput.DuePerS), say.Count(p.Requests.Due), servedRate(p, p.Throughput.RequestsPerS), good, servedRate(p, p.Throughput.OutputTokensPerS), formatInputRate(p)}
 		for _, m := range heads {
 			for _, key := range shownOf(run.Points, m.Name) {
 				row = append(row, marks.markedCell(p.Metrics.SummaryOf(m.Name), key))
@@ -649,21 +641,13 @@ func (o *Overview) addSpreadTable(c *result.Curve, run *result.Run) {
 	o.Legend.add("repeats: least and most, " + c.Repeats[0].Covers)
 }
 
-// answeredText returns the number of answers that ended in the window. For a point that was ended
-// early the number that there would have been is not known.
-func answeredText(p *result.Point) string {
+// servedRate writes a rate of what was answered. For a point that was ended early the rate that
+// there would have been is not known.
+func servedRate(p *result.Point, rate *float64) string {
 	if p.EndedEarly {
 		return say.Unknown
 	}
-	return say.Optional(p.Throughput.RequestsPerS)
-}
-
-// formatOutputRate is the same of output tokens.
-func formatOutputRate(p *result.Point) string {
-	if p.EndedEarly {
-		return say.Unknown
-	}
-	return say.Optional(p.Throughput.OutputTokensPerS)
+	return say.Optional(rate)
 }
 
 // addFailedChecks gathers what did not pass, each check once.

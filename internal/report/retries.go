@@ -1,10 +1,7 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 
 	"pitot/internal/data/result"
 	"pitot/internal/say"
@@ -32,10 +29,7 @@ func (m *PointModel) addRetries(p *result.Point) {
 	}
 	m.Remarks.add(text)
 	text = "first attempts failed: " + share(failed) + " of the requests"
-	classes := slices.SortedFunc(maps.Keys(x.FirstErrors), func(a, b string) int {
-		return cmp.Or(cmp.Compare(x.FirstErrors[b], x.FirstErrors[a]), cmp.Compare(a, b))
-	})
-	for i, class := range classes {
+	for i, class := range ByCount(x.FirstErrors) {
 		if i == maxClasses {
 			text += ", …"
 			break

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -168,10 +169,7 @@ func (p *pagePoint) writeBody(d *document) {
 		d.writeMarkup(`</li>`)
 	}
 	d.putEach("", `<li>%s</li>`, "", p.Remarks)
-	for _, line := range p.Cost {
-		d.writeMarkup(`<li>%s</li>`, joinFacts(line))
-	}
-	for _, line := range p.Server {
+	for _, line := range slices.Concat(p.Cost, p.Server) {
 		d.writeMarkup(`<li>%s</li>`, joinFacts(line))
 	}
 	d.putNonEmpty(`<li>%s</li>`, joinFacts(p.Instrument))

@@ -382,10 +382,7 @@ func (m *comparisonView) stripChart(c *compare.Curve, what onCurve, name string,
 				}
 			}
 			if launches {
-				r.Say = []string{say.Count(len(r.Dots)) + " launches"}
-				if len(r.Dots) == 1 {
-					r.Say = []string{"1 launch"}
-				}
+				r.Say = []string{say.Plural(len(r.Dots), "launch")}
 			}
 			for _, v := range append(numbers{r.At / (1 + m.Of.Within), r.At * (1 + m.Of.Within)}, r.Dots...) {
 				if !math.IsNaN(v) {

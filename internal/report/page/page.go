@@ -10,7 +10,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -257,11 +256,11 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 	ends := report.NewTable("How it ended", "Requests")
 	row := func(name string, n int) { ends.AddRow(name, say.Count(n)) }
 	row("due in the window", p.Requests.Due)
-	for _, reason := range byCount(p.Requests.Finish) {
+	for _, reason := range report.ByCount(p.Requests.Finish) {
 		row("ok, finish reason "+cmp.Or(reason, "none"), p.Requests.Finish[reason])
 	}
 	errors := report.NewTable("Error class", "Requests", "Said of the first")
-	for _, class := range byCount(p.Requests.Errors) {
+	for _, class := range report.ByCount(p.Requests.Errors) {
 		errors.AddRow(cmp.Or(class, "none"), say.Count(p.Requests.Errors[class]), p.Requests.ErrorExamples[class])
 	}
 	row("failed", p.Requests.Failed)
@@ -297,13 +296,6 @@ func legendOf(m *report.PointModel) string {
 		return ""
 	}
 	return "; " + strings.Join(m.Legend, " · ")
-}
-
-// byCount are the keys, the most frequent first.
-func byCount(of map[string]int) []string {
-	keys := slices.Sorted(maps.Keys(of))
-	slices.SortStableFunc(keys, func(a, b string) int { return of[b] - of[a] })
-	return keys
 }
 
 // unbreakable matches the text after which a line must not break: the percentile of a limit, and a

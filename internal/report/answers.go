@@ -27,7 +27,7 @@ func answersText(a *result.Answers, loads int) (lines texts) {
 		if c := a.CachedShare; c != nil && *c >= mostCached {
 			text += fmt.Sprintf("; %s of the tokens of these prompts came from the prefix cache, perhaps of an earlier run of this seed: how the server computes prompts they do not tell", say.Percent(*c))
 		}
-		lines.add(text)
+		lines.addText(text)
 	}
 	if x := a.Differ; x != nil && x.Answered > 0 {
 		text := "greedy answers: " + sharesText(x, "unlike the first alone")
@@ -48,7 +48,7 @@ func answersText(a *result.Answers, loads int) (lines texts) {
 		case x.AloneAnswered > 0:
 			text += ": no more than chance" + toldFrom(x)
 		}
-		lines.add(text)
+		lines.addText(text)
 	}
 	var silent, missing []string
 	for _, k := range a.Kinds {
@@ -60,16 +60,16 @@ func answersText(a *result.Answers, loads int) (lines texts) {
 		}
 	}
 	if len(silent) > 0 {
-		lines.add("tells nothing, wrong already at one user: " + strings.Join(silent, ", "))
+		lines.addText("tells nothing, wrong already at one user: " + strings.Join(silent, ", "))
 	}
 	if len(missing) > 0 {
-		lines.add("not asked, as alone none was answered: " + strings.Join(missing, ", "))
+		lines.addText("not asked, as alone none was answered: " + strings.Join(missing, ", "))
 	}
 	if a.Unanswered > 0 {
-		lines.addf("%s of %s were not answered", say.Count(a.Unanswered), say.Plural(a.Asked, "question"))
+		lines.addFormat("%s of %s were not answered", say.Count(a.Unanswered), say.Plural(a.Asked, "question"))
 	}
 	if a.Asked > 0 {
-		lines.addf("%s stood in place of requests: they are in the rates of requests and tokens, in no latency and no count of requests", say.Plural(a.Asked, "question"))
+		lines.addFormat("%s stood in place of requests: they are in the rates of requests and tokens, in no latency and no count of requests", say.Plural(a.Asked, "question"))
 	}
 	return lines
 }
@@ -141,9 +141,9 @@ func (m *PointModel) addAnswers(run *result.Run, p *result.Point) {
 		m.Outcome = damagedText(p.Answers)
 	}
 	m.Answers = answersText(p.Answers, len(run.Points))
-	m.Remarks.add(m.Answers...)
+	m.Remarks.addText(m.Answers...)
 	if own := ownDue(p); own != nil && p.Answers != nil && p.Answers.Asked > 0 {
-		m.Remarks.addf("of the %s req/s that came due %s are questions", say.Quantity(*p.Throughput.DuePerS), say.Quantity(*p.Throughput.DuePerS-*own))
+		m.Remarks.addFormat("of the %s req/s that came due %s are questions", say.Quantity(*p.Throughput.DuePerS), say.Quantity(*p.Throughput.DuePerS-*own))
 	}
 }
 

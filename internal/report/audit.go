@@ -176,9 +176,9 @@ func CheckAPIs(w io.Writer, r audit.Reference, window time.Duration, workers int
 	for _, l := range levels {
 		figures := l.KeyFigures()
 		if e, known := figures[0].Error(); !known {
-			off.addf("%s at %s (not known)", l.API, say.Plural(l.Streams, "stream"))
+			off.addFormat("%s at %s (not known)", l.API, say.Plural(l.Streams, "stream"))
 		} else if e > limit || e < -limit {
-			off.addf("%s at %s (%+.3f ms)", l.API, say.Plural(l.Streams, "stream"), e)
+			off.addFormat("%s at %s (%+.3f ms)", l.API, say.Plural(l.Streams, "stream"), e)
 		}
 	}
 	text := "at every level"
@@ -275,12 +275,12 @@ func CheckedClient(w io.Writer, r *audit.Client) error {
 	}
 	var facts texts
 	if r.Rate > 0 { // two arrivals have no spread
-		facts.addf("%s requests/s arrived, CV of their gaps %.2f", say.Quantity(r.Rate), r.GapCV)
+		facts.addFormat("%s requests/s arrived, CV of their gaps %.2f", say.Quantity(r.Rate), r.GapCV)
 	}
-	facts.add(fmt.Sprintf("%.1f µs of CPU per token, start-up included", float64(r.CPUPerToken)/1e3),
+	facts.addText(fmt.Sprintf("%.1f µs of CPU per token, start-up included", float64(r.CPUPerToken)/1e3),
 		fmt.Sprintf("wall %s, of which load %s", say.Seconds(r.Wall.Seconds()), say.Seconds(r.Span.Seconds())))
 	if r.MemoryBytes > 0 {
-		facts.addf("%.0f MB of memory", float64(r.MemoryBytes)/1e6)
+		facts.addFormat("%.0f MB of memory", float64(r.MemoryBytes)/1e6)
 	}
 	p.line("%s", strings.Join(facts, " · "))
 	if r.Reported == nil {

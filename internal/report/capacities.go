@@ -52,24 +52,24 @@ func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
 	if len(m.Table.Rows) == 0 {
 		m.Table = Table{}
 	} else if a.AtLeast != nil || b.AtLeast != nil || a.AtMost != nil || b.AtMost != nil {
-		m.Legend.add("at least and at most: both hold at " + say.Percent(max(a.Level, b.Level)))
+		m.Legend.addText("at least and at most: both hold at " + say.Percent(max(a.Level, b.Level)))
 		if least+most != "" {
-			m.Legend.add("their changes: each at 95 %")
+			m.Legend.addText("their changes: each at 95 %")
 		}
 	}
 	if a.USDPerMOutput != nil || b.USDPerMOutput != nil {
-		m.Legend.add("$ per million output tokens within the SLO, at the load that was verified")
+		m.Legend.addText("$ per million output tokens within the SLO, at the load that was verified")
 	}
 	for _, s := range []struct {
 		name string
 		of   *compare.Found
 	}{{p.A, a}, {p.B, b}} {
 		if s.of.Binding != "" && s.of.Binding != p.Capacity.SLO {
-			m.Notes.add(s.name + ": " + s.of.Binding + " is reached first")
+			m.Notes.addText(s.name + ": " + s.of.Binding + " is reached first")
 		}
 	}
 	for _, l := range p.Left {
-		m.Notes.add("no estimate: " + l.Why)
+		m.Notes.addText("no estimate: " + l.Why)
 	}
 	told := *p
 	told.Left = nil
@@ -125,12 +125,12 @@ func (m *AnswerModel) answerFromCapacities(p *compare.Pair, v compare.Verdict) {
 		if change != "" {
 			m.Claim += ": " + change
 		}
-		m.More.add("no verdict on the systems ("+v.Why+")", moreLaunches())
+		m.More.addText("no verdict on the systems ("+v.Why+")", moreLaunches())
 	} else {
-		m.More.add(said)
+		m.More.addText(said)
 	}
 	if x, y := a.USDPerMOutput, b.USDPerMOutput; x != nil && y != nil {
-		m.More.addf("$%s against $%s per million output tokens within the SLO", say.Quantity(*y), say.Quantity(*x))
+		m.More.addFormat("$%s against $%s per million output tokens within the SLO", say.Quantity(*y), say.Quantity(*x))
 	}
 }
 

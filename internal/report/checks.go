@@ -34,7 +34,7 @@ type checkText struct{ Value, Limit string }
 //go:embed checks.json
 var checksJSON []byte
 
-// checkWords returns the texts of checks by their names, as [reasons.Expand] takes them.
+// checkWords returns the texts of checks by their names, as [reasons.ExpandText] takes them.
 var checkWords = sync.OnceValue(func() (words map[string]checkText) {
 	if err := json.Unmarshal(checksJSON, &words); err != nil {
 		panic(fmt.Sprintf("report: read checks.json: %v", err)) // a test reads it
@@ -89,7 +89,7 @@ func expandCheck(text string, c *result.Check, usual string) string {
 		"value": value, "value_percent": 100 * value, "limit": limit, "limit_percent": 100 * limit,
 		"max_deficit": stat.MaxDeficit, "last": c.Detail["size"] - 1,
 	}
-	return reasons.Expand(cmp.Or(text, "{usual}"), set, func(name, format string) string {
+	return reasons.ExpandText(cmp.Or(text, "{usual}"), set, func(name, format string) string {
 		switch {
 		case name == "usual":
 			return usual

@@ -65,20 +65,20 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	}
 	m.Options, m.Legend = optionTable(x)
 	m.Remarks = append(errorsToExpect(x), describeFailures(x)...)
-	m.Remarks.add(candidatesLooked(x))
+	m.Remarks.addText(candidatesLooked(x))
 	switch w := best.Whole; {
 	case w == nil:
 	case w.Router == choose.Session:
-		m.Remarks.add("this router goes by the header X-Session-ID: have each conversation send its own; behind one that goes by what prompts begin with as many engines miss the limits")
+		m.Remarks.addText("this router goes by the header X-Session-ID: have each conversation send its own; behind one that goes by what prompts begin with as many engines miss the limits")
 	case w.Router == choose.CacheAware && w.BalanceAbsThreshold == 0 && w.Capacity > 0 && w.Capacity < unevenly*best.Capacity*float64(best.Engines):
-		m.Remarks.add("this router sends what begins alike, as with one system prompt, to one engine until that has 64 requests more than another (balance_abs_threshold): with light loads few engines work")
+		m.Remarks.addText("this router sends what begins alike, as with one system prompt, to one engine until that has 64 requests more than another (balance_abs_threshold): with light loads few engines work")
 	}
 	m.Start = []string{say.ShellLine(best.ServeCommand())}
 	if router := best.RouterCommand(best.WorkerURLs()...); router != nil {
 		m.Start = append(m.Start, say.ShellLine(router))
 	}
 	if best.IsBaseModel() {
-		m.Remarks.add("the checkpoint in the line below is of the base model: for chats take the one that was trained for them, which is served alike")
+		m.Remarks.addText("the checkpoint in the line below is of the base model: for chats take the one that was trained for them, which is served alike")
 	}
 	m.Verify = []string{say.ShellLine(x.VerifyCommand(best, "http://HOST:8000")), say.ShellLine(x.VerifyCommand(best, ""))}
 	return m
@@ -367,7 +367,7 @@ func errorsToExpect(x *choose.Choice) (list texts) {
 		case o.Error.Lockstep:
 			if !seen[""] {
 				seen[""] = true
-				list.addf("engines that share experts take their steps together: of such none of vLLM's was measured, and of another engine's TPOT was up to %.1f times as long or short and TTFT %.1f times, which is what is expected here; without enable_expert_parallel the errors are known", 1+o.Error.TPOTPct/100, 1+o.Error.TTFTPct/100)
+				list.addFormat("engines that share experts take their steps together: of such none of vLLM's was measured, and of another engine's TPOT was up to %.1f times as long or short and TTFT %.1f times, which is what is expected here; without enable_expert_parallel the errors are known", 1+o.Error.TPOTPct/100, 1+o.Error.TTFTPct/100)
 			}
 		case o.Error.Of == "":
 			if unknown[key] == nil {
@@ -378,7 +378,7 @@ func errorsToExpect(x *choose.Choice) (list texts) {
 			}
 		case !seen[o.Error.Of]:
 			seen[o.Error.Of] = true
-			list.addf("%s: four of five predictions are within %.0f %% in TPOT and %.0f %% in TTFT", o.Error.Of, o.Error.TPOTPct, o.Error.TTFTPct)
+			list.addFormat("%s: four of five predictions are within %.0f %% in TPOT and %.0f %% in TTFT", o.Error.Of, o.Error.TPOTPct, o.Error.TTFTPct)
 		}
 	}
 	for _, key := range order {
@@ -387,10 +387,10 @@ func errorsToExpect(x *choose.Choice) (list texts) {
 			known = "only of its kernels: taken to be as far off as the worst that is known of such models elsewhere"
 		}
 		if !isEngineValidated(key.engine) {
-			list.addf("%s's scheduler was held against no running server: taken to be as far off as the worst of all that is known of vLLM, %.0f %% in TPOT and %.0f %% in TTFT", key.engine, key.error.TPOTPct, key.error.TTFTPct)
+			list.addFormat("%s's scheduler was held against no running server: taken to be as far off as the worst of all that is known of vLLM, %.0f %% in TPOT and %.0f %% in TTFT", key.engine, key.error.TPOTPct, key.error.TTFTPct)
 			continue
 		}
-		list.addf("of %s no measurement of such a system is public, %s, %.0f %% in TPOT and %.0f %% in TTFT", strings.Join(unknown[key], ", "), known, key.error.TPOTPct, key.error.TTFTPct)
+		list.addFormat("of %s no measurement of such a system is public, %s, %.0f %% in TPOT and %.0f %% in TTFT", strings.Join(unknown[key], ", "), known, key.error.TPOTPct, key.error.TTFTPct)
 	}
 	return list
 }
@@ -429,7 +429,7 @@ func describeFailures(x *choose.Choice) (list texts) {
 		if f.Within {
 			why += "; that is within the twin's error to expect, so one may do after all"
 		}
-		list.addf("%s does not meet %s: %s", name, f.Claim, why)
+		list.addFormat("%s does not meet %s: %s", name, f.Claim, why)
 	}
 	return list
 }
@@ -439,13 +439,13 @@ func candidatesLooked(x *choose.Choice) string {
 	n := x.Counts
 	parts := texts{fmt.Sprintf("%s candidates", say.Count(n.All))}
 	for _, r := range x.Refused {
-		parts.addf("%s cannot exist (%s)", say.Count(r.Count), r.Why)
+		parts.addFormat("%s cannot exist (%s)", say.Count(r.Count), r.Why)
 	}
 	if n.Bounded > 0 {
-		parts.addf("%s on hardware that cannot meet the limits", say.Count(n.Bounded))
+		parts.addFormat("%s on hardware that cannot meet the limits", say.Count(n.Bounded))
 	}
 	if n.Dearer > 0 {
-		parts.addf("%s dearer by more than any error", say.Count(n.Dearer))
+		parts.addFormat("%s dearer by more than any error", say.Count(n.Dearer))
 	}
 	return strings.Join(append(parts, fmt.Sprintf("%s simulated", say.Count(n.Simulated))), ", ")
 }

@@ -558,19 +558,19 @@ func cheapestPoint(run *result.Run) (at int, usd float64) {
 // limiterLines says what limits the target, as far as the run tells.
 func limiterLines(run *result.Run) (list texts) {
 	if c := run.Capacity; c != nil && severalLimits(c) {
-		list.addf("%s is reached before the other limits.", c.Binding)
+		list.addFormat("%s is reached before the other limits.", c.Binding)
 	}
 	if c := run.Curve; c != nil {
 		if s := c.Saturation; s != nil {
-			list.addf("More load brings no more answers than %s req/s.", say.Quantity(s.RequestsPerS))
+			list.addFormat("More load brings no more answers than %s req/s.", say.Quantity(s.RequestsPerS))
 		}
 		if c.UnstableFrom != nil {
-			list.addf("From %s %s on the queue grows for as long as the load lasts.", say.Quantity(*c.UnstableFrom), result.LoadUnit(c.Over))
+			list.addFormat("From %s %s on the queue grows for as long as the load lasts.", say.Quantity(*c.UnstableFrom), result.LoadUnit(c.Over))
 		}
 	}
 	for i := range run.Points { // the first tells of all
 		if s := run.Points[i].Standstills; s != nil {
-			list.addf("%s.", strings.ToUpper(standsStill(s)[:1])+standsStill(s)[1:])
+			list.addFormat("%s.", strings.ToUpper(standsStill(s)[:1])+standsStill(s)[1:])
 			break
 		}
 	}
@@ -578,33 +578,33 @@ func limiterLines(run *result.Run) (list texts) {
 		for i := range run.Points {
 			p := &run.Points[i]
 			if p.Verdict == result.Invalid && p.Requests.OK > 0 && p.WentAway == nil {
-				list.addf("%s nothing is known of what limits the target: the measurement is INVALID (%s).", atLoad(p), strings.Join(failedChecks(p), ", "))
+				list.addFormat("%s nothing is known of what limits the target: the measurement is INVALID (%s).", atLoad(p), strings.Join(failedChecks(p), ", "))
 				continue
 			}
 			switch {
 			case shapedByLimits(p):
-				list.addf("%s %s.", atLoad(p), moreThanLimits(p))
+				list.addFormat("%s %s.", atLoad(p), moreThanLimits(p))
 			case p.Outcome == result.Failing:
 				if p.WentAway != nil {
-					list.addf("%s the server went away %s after the load began.", atLoad(p), say.Seconds(*p.WentAway))
+					list.addFormat("%s the server went away %s after the load began.", atLoad(p), say.Seconds(*p.WentAway))
 					break
 				}
-				list.addf("%s the server failed%s.", atLoad(p), byOrder(run))
+				list.addFormat("%s the server failed%s.", atLoad(p), byOrder(run))
 			case p.Outcome == result.Unstable:
-				list.addf("%s the queue grew all the time: that is more than the server serves.", atLoad(p))
+				list.addFormat("%s the queue grew all the time: that is more than the server serves.", atLoad(p))
 			case p.Outcome == result.Degraded:
-				list.addf("%s the server was degraded: %s of %s were not answered%s.", atLoad(p), say.Count(p.Requests.Due-p.Requests.OK), say.Plural(p.Requests.Due, "request"), byOrder(run))
+				list.addFormat("%s the server was degraded: %s of %s were not answered%s.", atLoad(p), say.Count(p.Requests.Due-p.Requests.OK), say.Plural(p.Requests.Due, "request"), byOrder(run))
 			}
 			if p.SLO != nil && p.SLO.Met == result.No {
 				for _, l := range p.SLO.Limits {
 					if l.Met == result.No {
-						list.addf("%s is not met.", l.Spec)
+						list.addFormat("%s is not met.", l.Spec)
 					}
 				}
 			}
 		}
 		if len(list) == 0 && len(run.Points) > 0 {
-			list.addf("Nothing limited this load. How much more the server bears, one load cannot tell: pitot sweep and pitot find do.")
+			list.addFormat("Nothing limited this load. How much more the server bears, one load cannot tell: pitot sweep and pitot find do.")
 		}
 	}
 	return append(list, shortUnknown)

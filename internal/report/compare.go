@@ -335,25 +335,25 @@ func (m *PairModel) addLegend(c *compare.Comparison, p *compare.Pair) {
 			corrected++
 		}
 		if r.Verdict == compare.Equivalent && !r.Why.IsNone() && r.PAdjusted != nil {
-			m.Notes.add(r.Metric + " " + say.RelativeChange(r.Change, r.OfShare()) + ": " + ReasonText(r.Why))
+			m.Notes.addText(r.Metric + " " + say.RelativeChange(r.Change, r.OfShare()) + ": " + ReasonText(r.Why))
 		}
 	}
 	explain := func(text string, is func(r compare.Row) bool) {
 		if slices.ContainsFunc(p.Rows, is) {
-			m.Legend.add(text)
+			m.Legend.addText(text)
 		}
 	}
 	explain("~ few independent samples", func(r compare.Row) bool { return r.Few && r.Unit != "share" })
 	if missing != "" {
-		m.Legend.add("no interval: " + missing)
+		m.Legend.addText("no interval: " + missing)
 	}
-	m.Notes.add(nonEmpty(detectableText(p))...)
+	m.Notes.addText(nonEmpty(detectableText(p))...)
 	explain("HL: Hodges-Lehmann", func(r compare.Row) bool { return r.Robust != nil })
 	explain("equivalent: the 90 % interval lies within", beyondMargin)
 	explain("† primary, tested alone", func(r compare.Row) bool { return r.Primary })
 	explain("* named in --fail-if, not corrected", func(r compare.Row) bool { return r.PreRegistered && !r.Primary })
 	if corrected > 0 {
-		m.Legend.addf("verdicts corrected for %s", say.Plural(c.Corrected, "test"))
+		m.Legend.addFormat("verdicts corrected for %s", say.Plural(c.Corrected, "test"))
 	}
 	explain("times in ms", func(r compare.Row) bool { return r.Unit == "ms" })
 	m.noteLaunchesNeeded(p)
@@ -386,17 +386,17 @@ func (m *PairModel) noteLaunchesNeeded(p *compare.Pair) {
 	var metrics Grouping // by the change
 	for _, r := range p.Rows {
 		if r.Needed != nil && *r.Needed > min(p.Launches[0], p.Launches[1]) {
-			metrics.Add(say.ChangeSize(r.ToTell, r.OfShare()), r.Metric+" "+say.Count(*r.Needed))
+			metrics.AddName(say.ChangeSize(r.ToTell, r.OfShare()), r.Metric+" "+say.Count(*r.Needed))
 		}
 	}
 	var sizes []string
 	power := " with 80 % power"
 	for _, size := range metrics.Keys {
-		sizes = append(sizes, "to detect "+size+power+": "+metrics.Join(size))
+		sizes = append(sizes, "to detect "+size+power+": "+metrics.JoinNames(size))
 		power = ""
 	}
 	if len(sizes) > 0 {
-		m.Notes.add("launches a side " + strings.Join(sizes, "; "))
+		m.Notes.addText("launches a side " + strings.Join(sizes, "; "))
 	}
 }
 
@@ -407,14 +407,14 @@ func (m *PairModel) addUncompared(p *compare.Pair) {
 		costs = append(costs, "a "+c.Label+" "+dollarsOf(c.A)+" → "+dollarsOf(c.B))
 	}
 	if len(costs) > 0 {
-		m.Notes.add("cost, by price and rate: " + strings.Join(costs, "; "))
+		m.Notes.addText("cost, by price and rate: " + strings.Join(costs, "; "))
 	}
 	var metrics Grouping // by the reason
 	for _, l := range p.Left {
-		metrics.Add(l.Why, l.Metric)
+		metrics.AddName(l.Why, l.Metric)
 	}
 	for _, why := range metrics.Keys {
-		m.Notes.add("not compared: " + metrics.Join(why) + ": " + why)
+		m.Notes.addText("not compared: " + metrics.JoinNames(why) + ": " + why)
 	}
 }
 
@@ -463,12 +463,12 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		// Too few launches are no finding, and what they show is not to be talked away.
 		m.Word, m.Claim = NoVerdict, "no verdict on "+b+" against "+a
 		if seen := namedChanges(c, v.B, beyondChance); len(seen) > 0 {
-			m.More.add("seen between these launches: " + strings.Join(seen, ", "))
+			m.More.addText("seen between these launches: " + strings.Join(seen, ", "))
 		}
 		if short := c.TooShort(v.B); !short.IsNone() {
-			m.More.add(tooShort(short))
+			m.More.addText(tooShort(short))
 		} else {
-			m.More.add(moreLaunches())
+			m.More.addText(moreLaunches())
 		}
 	case compare.Equivalent:
 		m.Claim = b + " is equivalent to " + a + " within " + within
@@ -481,7 +481,7 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	}
 	if v.Scope != "" && v.Word != compare.NotCompared && v.Word != compare.OtherInstrument && m.Word != NoVerdict {
 		m.Claim += ", " + string(v.Scope)
-		m.More.add(scopeNote(v.Scope))
+		m.More.addText(scopeNote(v.Scope))
 	}
 	for i := range c.Pairs {
 		if p := &c.Pairs[i]; p.B == v.B && p.Capacity != nil && c.Primary == "" {
@@ -492,14 +492,14 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		m.leadWithPrimary(c, v, changes)
 	}
 	if v.Equivalent > 0 && v.Word != compare.Equivalent {
-		m.More.add(say.Count(v.Equivalent) + " equivalent within " + within)
+		m.More.addText(say.Count(v.Equivalent) + " equivalent within " + within)
 	}
 	if v.Undistinguished > 0 && (v.Word != compare.Undistinguished || v.Equivalent > 0) {
-		m.More.add(say.Count(v.Undistinguished) + " not distinguishable")
+		m.More.addText(say.Count(v.Undistinguished) + " not distinguishable")
 	}
 	if v.Word != compare.NotCompared {
 		for _, l := range v.Lost {
-			m.More.add("not compared at " + l)
+			m.More.addText("not compared at " + l)
 		}
 	}
 	return m
@@ -615,10 +615,10 @@ func namedChanges(c *compare.Comparison, b string, counts func(*compare.Row) boo
 		if places > 1 {
 			text += " at " + x.where
 		}
-		out.add(text)
+		out.addText(text)
 	}
 	if n := len(all) - mostNamed; n > 0 {
-		out.addf("and %d more", n)
+		out.addFormat("and %d more", n)
 	}
 	return out
 }

@@ -30,9 +30,9 @@ func (m *PairModel) addDayComparison(p *compare.Pair) {
 	m.Day = t
 	var parts texts
 	for _, s := range d.Slower {
-		parts.addf("%s in %s p50, %s× at %s–%s", s.Side, strings.ToUpper(s.Metric), say.Decimal(s.Times, 1), s.From, s.To)
+		parts.addFormat("%s in %s p50, %s× at %s–%s", s.Side, strings.ToUpper(s.Metric), say.Decimal(s.Times, 1), s.From, s.To)
 	}
 	if len(parts) > 0 {
-		m.Notes.add("slower at some times than at others, by the runs' own test: " + strings.Join(parts, "; "))
+		m.Notes.addText("slower at some times than at others, by the runs' own test: " + strings.Join(parts, "; "))
 	}
 }

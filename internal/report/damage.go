@@ -12,13 +12,13 @@ func damageLines(run *result.Run) (lines texts) {
 	const most = 5
 	for i := range run.Damage {
 		if i == most {
-			lines.addf("%d further parts of the journal are damaged, see run.json", len(run.Damage)-most)
+			lines.addFormat("%d further parts of the journal are damaged, see run.json", len(run.Damage)-most)
 			break
 		}
-		lines.add("the journal is damaged: " + lostRecords(&run.Damage[i]))
+		lines.addText("the journal is damaged: " + lostRecords(&run.Damage[i]))
 	}
 	if run.Unplanned > 0 {
-		lines.addf("what was planned of %s is lost with the damaged part: they are in requests.parquet, and in no figure", say.Plural(run.Unplanned, "request"))
+		lines.addFormat("what was planned of %s is lost with the damaged part: they are in requests.parquet, and in no figure", say.Plural(run.Unplanned, "request"))
 	}
 	return lines
 }

@@ -127,25 +127,25 @@ func DrawFile(name string, t *workload.Trace) Drawing {
 
 // presetFacts returns the facts about a preset besides its lengths.
 func presetFacts(p workload.Preset) (facts texts) {
-	facts.add("hardest on "+p.Stresses, "from "+p.Source)
+	facts.addText("hardest on "+p.Stresses, "from "+p.Source)
 	switch {
 	case p.Prefix > 0 && p.PrefixShare > 0:
-		facts.addf("%s tokens in front of every prompt, the same for %s of the requests; --input comes behind them", say.Count(p.Prefix), say.Percent(p.PrefixShare))
+		facts.addFormat("%s tokens in front of every prompt, the same for %s of the requests; --input comes behind them", say.Count(p.Prefix), say.Percent(p.PrefixShare))
 	case p.Prefix > 0:
-		facts.addf("%s tokens in front of every prompt, of its own; --input comes behind them", say.Count(p.Prefix))
+		facts.addFormat("%s tokens in front of every prompt, of its own; --input comes behind them", say.Count(p.Prefix))
 	}
 	if p.SLO != "" {
-		facts.add("judged by --slo " + p.SLO + " where no other is given: " + objectiveNamed(p.SLO))
+		facts.addText("judged by --slo " + p.SLO + " where no other is given: " + objectiveNamed(p.SLO))
 		if tighter := objectiveNamed(p.SLO + "-interactive"); tighter != "" {
-			facts.add("or by --slo " + p.SLO + "-interactive: " + tighter)
+			facts.addText("or by --slo " + p.SLO + "-interactive: " + tighter)
 		}
 	}
 	if a := p.Arrivals; a.Law != "" {
-		facts.addf("in the data %s requests/s came, their counts in 1, 10 and 60 s with dispersion %s, %s and %s: --arrival '%s' is near that at this rate",
+		facts.addFormat("in the data %s requests/s came, their counts in 1, 10 and 60 s with dispersion %s, %s and %s: --arrival '%s' is near that at this rate",
 			say.Decimal(a.Rate, 2), say.Decimal(a.Dispersion[0], 2), say.Decimal(a.Dispersion[1], 1), say.Decimal(a.Dispersion[2], 1), a.Law)
 	}
 	if p.Correlation != 0 {
-		facts.add("rank correlation of prompts and answers " + say.Decimal(p.Correlation, 2))
+		facts.addText("rank correlation of prompts and answers " + say.Decimal(p.Correlation, 2))
 	}
 	return facts
 }
@@ -154,10 +154,10 @@ func presetFacts(p workload.Preset) (facts texts) {
 func presetSettings(p workload.Preset) []string {
 	list := texts{"--input '" + p.Input + "'", "--output '" + p.Output + "'"}
 	if p.Prefix > 0 {
-		list.addf("--prefix %d --prefix-share %s", p.Prefix, say.Exact(p.PrefixShare))
+		list.addFormat("--prefix %d --prefix-share %s", p.Prefix, say.Exact(p.PrefixShare))
 	}
 	if p.Correlation != 0 {
-		list.add("--set correlation=" + say.Exact(p.Correlation))
+		list.addText("--set correlation=" + say.Exact(p.Correlation))
 	}
 	return list
 }

@@ -129,32 +129,32 @@ func boundMark(s *experiment.Standing) string {
 }
 
 func decisionBasis(r *experiment.Record) (list texts) {
-	list.add(r.Contract.Limits + " · " + r.Contract.Workload + ", row " + r.Contract.Row)
+	list.addText(r.Contract.Limits + " · " + r.Contract.Workload + ", row " + r.Contract.Row)
 	if s := standingOf(r, r.Accepted); s != nil {
 		var parts texts
 		if s.Least != nil {
-			parts.addf("at least %s (%s, corrected for all looks and configurations)", perS(*s.Least), formatConfidence(r))
+			parts.addFormat("at least %s (%s, corrected for all looks and configurations)", perS(*s.Least), formatConfidence(r))
 		}
 		if s.Carries != nil {
-			parts.addf("%s%s above what is wanted", boundMark(s), say.Percent(*s.Carries/r.Contract.Capacity-1))
+			parts.addFormat("%s%s above what is wanted", boundMark(s), say.Percent(*s.Carries/r.Contract.Capacity-1))
 		}
 		if s.USDPerM != nil {
 			text := usdText(*s.USDPerM) + " per million output tokens within the limits"
 			if limit := r.Contract.USDPerM; limit != nil {
 				text += ", " + usdText(*limit) + " allowed"
 			}
-			parts.add(text)
+			parts.addText(text)
 		}
-		list.add(strings.Join(parts, " · "))
+		list.addText(strings.Join(parts, " · "))
 		switch {
 		case s.Change != nil:
 			text := fmt.Sprintf("%s%s against the baseline%s", say.RelativeChange(*s.Change, false), byGPU(r), changeInterval(s.Change95, false))
 			if s.PAdjusted != nil && *s.PAdjusted >= 1-r.Contract.Confidence {
 				text += ", which is not established; but the baseline may lose more"
 			}
-			list.add(text)
+			list.addText(text)
 		case len(r.Standings) > 1:
-			list.add("no other configuration that meets the contract is established to carry more")
+			list.addText("no other configuration that meets the contract is established to carry more")
 		}
 	}
 	if r.Open != "" {
@@ -162,21 +162,21 @@ func decisionBasis(r *experiment.Record) (list texts) {
 		if best := highestCapacity(r); best != nil && best.Launches > 1 { // a bound is named
 			why += " (" + formatConfidence(r) + ", corrected for all looks and configurations)"
 		}
-		list.add(why)
+		list.addText(why)
 	}
 	if text := othersText(r); text != "" {
-		list.add(text)
+		list.addText(text)
 	}
 	if len(r.Launches.Before) > 0 {
 		var planned []string
 		for _, n := range r.Launches.Before {
 			planned = append(planned, say.Count(n))
 		}
-		list.addf("launches were added after %s were looked at: all that is claimed together holds with %s, and not %s", strings.Join(planned, " and then "), formatConfidence(r), say.Percent(r.Contract.Confidence))
+		list.addFormat("launches were added after %s were looked at: all that is claimed together holds with %s, and not %s", strings.Join(planned, " and then "), formatConfidence(r), say.Percent(r.Contract.Confidence))
 	}
 	for _, c := range r.Controls {
 		if c.Moved {
-			list.addf("a control moved: %s of %s with %s, %s", c.Metric, c.Row, c.Configuration, say.RelativeChange(c.Change, c.OfShare))
+			list.addFormat("a control moved: %s of %s with %s, %s", c.Metric, c.Row, c.Configuration, say.RelativeChange(c.Change, c.OfShare))
 		}
 	}
 	uncounted := ""
@@ -251,17 +251,17 @@ func configurationSection(r *experiment.Record) DecisionSection {
 		s.Table.AddRow(row...)
 	}
 	s.Brief = s.Table.withoutColumns(func(column int) bool { return column == 5 })
-	s.Lines.add("carries: requests per second within the limits, geometric mean over launches; change: of that" + byGPU(r) + ", against the baseline, by launches of the same block; intervals are of each line alone")
+	s.Lines.addText("carries: requests per second within the limits, geometric mean over launches; change: of that" + byGPU(r) + ", against the baseline, by launches of the same block; intervals are of each line alone")
 	if r.PerGPU {
 		for _, c := range r.Standings[1:] {
 			if base := r.Standings[0].GPUs; c.GPUs != base {
-				s.Lines.addf("%s has %s, the baseline %d", c.Name, say.Plural(c.GPUs, "GPU"), base)
+				s.Lines.addFormat("%s has %s, the baseline %d", c.Name, say.Plural(c.GPUs, "GPU"), base)
 			}
 		}
 	}
 	for i := range r.Standings {
 		if c := &r.Standings[i]; len(c.Unknown) > 0 {
-			s.Lines.addf("%s: %s is not known to be applied: the server does not report it", c.Name, strings.Join(c.Unknown, ", "))
+			s.Lines.addFormat("%s: %s is not known to be applied: the server does not report it", c.Name, strings.Join(c.Unknown, ", "))
 		}
 	}
 	var rejected Grouping // configurations by the reason
@@ -274,13 +274,13 @@ func configurationSection(r *experiment.Record) DecisionSection {
 		if c.GivenUp > 0 && c.GivenUp < r.Launches.Planned {
 			why += fmt.Sprintf("; given up after %s", say.Plural(c.GivenUp, "launch"))
 		}
-		rejected.Add(why, c.Name)
+		rejected.AddName(why, c.Name)
 	}
 	for _, why := range rejected.Keys {
-		s.Lines.add(rejected.Join(why) + ": " + why)
+		s.Lines.addText(rejected.JoinNames(why) + ": " + why)
 	}
 	for i := range r.NotStarted {
-		s.Lines.add(notStarted(&r.NotStarted[i])...)
+		s.Lines.addText(notStarted(&r.NotStarted[i])...)
 	}
 	return s
 }
@@ -343,10 +343,10 @@ func hypothesisSection(r *experiment.Record) DecisionSection {
 		if h.Expected != "" {
 			text += "; " + h.Expected
 		}
-		s.Lines.add(text)
+		s.Lines.addText(text)
 	}
 	if len(s.Lines) > 0 {
-		s.Lines.addf("each by itself, at %s, by launches", say.Percent(r.Contract.Confidence))
+		s.Lines.addFormat("each by itself, at %s, by launches", say.Percent(r.Contract.Confidence))
 	}
 	return s
 }
@@ -385,7 +385,7 @@ func effectSection(r *experiment.Record) DecisionSection {
 	if len(r.Effects) == 0 {
 		return DecisionSection{}
 	}
-	s.Lines.addf("%s of %d effects established, corrected for their number and for the looks; %d not distinguishable, %d the same in every launch", say.Count(len(s.Brief.Rows)), len(r.Effects), open, same)
+	s.Lines.addFormat("%s of %d effects established, corrected for their number and for the looks; %d not distinguishable, %d the same in every launch", say.Count(len(s.Brief.Rows)), len(r.Effects), open, same)
 	return s
 }
 
@@ -396,14 +396,14 @@ func controlSection(r *experiment.Record) DecisionSection {
 	for _, c := range r.Controls {
 		if c.Moved {
 			moved++
-			s.Lines.addf("moved: %s of %s with %s, %s: the machine changed, or the knob does more than the plan says", c.Metric, c.Row, c.Configuration, say.RelativeChange(c.Change, c.OfShare))
+			s.Lines.addFormat("moved: %s of %s with %s, %s: the machine changed, or the knob does more than the plan says", c.Metric, c.Row, c.Configuration, say.RelativeChange(c.Change, c.OfShare))
 		}
 	}
 	judged := func(c experiment.ControlRecord) bool { return c.PAdjusted != nil }
 	if n := len(r.Controls); n > 0 && !slices.ContainsFunc(r.Controls, judged) {
-		s.Lines.addf("%d metrics of rows that the plan says a knob does not move are measured; nothing tells yet how launches differ", n)
+		s.Lines.addFormat("%d metrics of rows that the plan says a knob does not move are measured; nothing tells yet how launches differ", n)
 	} else if n > 0 {
-		s.Lines.addf("%d of %d metrics of rows that the plan says a knob does not move have moved, by its first launch, corrected for their number", moved, n)
+		s.Lines.addFormat("%d of %d metrics of rows that the plan says a knob does not move have moved, by its first launch, corrected for their number", moved, n)
 	}
 	return s
 }
@@ -411,14 +411,14 @@ func controlSection(r *experiment.Record) DecisionSection {
 func limiterSection(r *experiment.Record) DecisionSection {
 	s := DecisionSection{ID: "limits", Title: "What limits it"}
 	if l := r.Limiter; l != nil {
-		s.Lines.add(l.Configuration + ": " + l.Sentence)
+		s.Lines.addText(l.Configuration + ": " + l.Sentence)
 		if l.Try != "" {
-			s.Lines.add("try " + l.Try)
+			s.Lines.addText("try " + l.Try)
 		}
-		s.Lines.add("in full: pitot explain " + say.ShellLine([]string{l.Run}))
+		s.Lines.addText("in full: pitot explain " + say.ShellLine([]string{l.Run}))
 	}
 	if d := r.Distance; d != nil {
-		s.Lines.addf("%s at %s, %s requests at once in an engine: p50 tpot is %s times its floor, at which weights and contexts are read once a step (%s of %s ms); computing takes %s of the peak", d.Configuration, perS(d.Load), say.Quantity(d.Running), say.Quantity(d.TPOT/d.Floor), say.Quantity(d.TPOT), say.Quantity(d.Floor), say.Percent(d.Computing))
+		s.Lines.addFormat("%s at %s, %s requests at once in an engine: p50 tpot is %s times its floor, at which weights and contexts are read once a step (%s of %s ms); computing takes %s of the peak", d.Configuration, perS(d.Load), say.Quantity(d.Running), say.Quantity(d.TPOT/d.Floor), say.Quantity(d.TPOT), say.Quantity(d.Floor), say.Percent(d.Computing))
 	}
 	return s
 }
@@ -426,24 +426,24 @@ func limiterSection(r *experiment.Record) DecisionSection {
 // environmentSection is where and with what it was measured.
 func environmentSection(r *experiment.Record) DecisionSection {
 	s := DecisionSection{ID: "environment", Title: "Environment"}
-	s.Lines.add("target: " + r.Target)
+	s.Lines.addText("target: " + r.Target)
 	if len(r.Server) > 0 {
 		var facts []string
 		for _, key := range slices.Sorted(maps.Keys(r.Server)) {
 			facts = append(facts, key+" "+r.Server[key])
 		}
-		s.Lines.add("server: " + strings.Join(facts, " · "))
+		s.Lines.addText("server: " + strings.Join(facts, " · "))
 	}
-	s.Lines.add("pitot " + r.Pitot.Version)
+	s.Lines.addText("pitot " + r.Pitot.Version)
 	if m := r.Machine; m != nil {
-		s.Lines.addf("client: %s, %s, %s", m.CPU, say.Plural(m.Cores, "core"), m.Kernel)
+		s.Lines.addFormat("client: %s, %s, %s", m.CPU, say.Plural(m.Cores, "core"), m.Kernel)
 	}
 	for _, x := range r.Sittings {
 		ended := "killed"
 		if x.Ended != "" {
 			ended = dayOf(x.Ended) + ", " + ReasonText(x.Why)
 		}
-		s.Lines.addf("measured with pitot %s: %s to %s", x.Pitot, dayOf(x.Began), ended)
+		s.Lines.addFormat("measured with pitot %s: %s to %s", x.Pitot, dayOf(x.Began), ended)
 	}
 	s.InFiles = true
 	return s
@@ -452,15 +452,15 @@ func environmentSection(r *experiment.Record) DecisionSection {
 func spreadSection(r *experiment.Record) DecisionSection {
 	s := DecisionSection{ID: "launches", Title: "Launches and time"}
 	if r.Spread != nil {
-		s.Lines.addf("launches of one configuration differ by %s in what they carry (coefficient of variation, within a block)", say.Percent(*r.Spread))
+		s.Lines.addFormat("launches of one configuration differ by %s in what they carry (coefficient of variation, within a block)", say.Percent(*r.Spread))
 	}
-	s.Lines.add(badLines(r)...)
+	s.Lines.addText(badLines(r)...)
 	if d := r.Drift; d != nil && (d.Slower || d.Interval[0] > 0) {
 		pace, then := "faster", ""
 		if d.Slower {
 			pace, then = "slower", "; what is sure to be carried is said of the last one, and nothing of later ones"
 		}
-		s.Lines.addf("the machine gets %s from launch to launch: %s%s%s", pace, say.SignedChange(d.PerBlock, false), changeInterval(&d.Interval, false), then)
+		s.Lines.addFormat("the machine gets %s from launch to launch: %s%s%s", pace, say.SignedChange(d.PerBlock, false), changeInterval(&d.Interval, false), then)
 	}
 	kind := ""
 	if r.Spent.Virtual {
@@ -473,8 +473,8 @@ func spreadSection(r *experiment.Record) DecisionSection {
 	if r.Spent.USD > 0 {
 		text += ", " + usdText(r.Spent.USD) + " at the price of the GPUs"
 	}
-	s.Lines.add(text)
-	s.Lines.add(r.Void...)
+	s.Lines.addText(text)
+	s.Lines.addText(r.Void...)
 	return s
 }
 
@@ -493,7 +493,7 @@ func badLines(r *experiment.Record) (list []string) {
 	var names texts
 	less := 0.0
 	for _, b := range r.Bad {
-		names.addf("%s %d (%s)", b.Configuration, b.Launch, say.SignedChange(-b.Less, false))
+		names.addFormat("%s %d (%s)", b.Configuration, b.Launch, say.SignedChange(-b.Less, false))
 		less += b.Less / float64(len(r.Bad))
 	}
 	verb := map[bool]string{true: "is not", false: "are not"}[len(r.Bad) == 1]

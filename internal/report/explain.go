@@ -47,7 +47,7 @@ func partsText(d *explain.Diagnosis) string {
 	larger := func(a, b explain.Part) int { return cmp.Compare(b.MS, a.MS) }
 	for _, x := range slices.SortedStableFunc(slices.Values(d.Parts), larger) {
 		if sum += x.MS; x.Share >= 0.005 {
-			parts.addf("%s %s", x.Name, say.Percent(math.Round(100*x.Share)/100))
+			parts.addFormat("%s %s", x.Name, say.Percent(math.Round(100*x.Share)/100))
 		}
 	}
 	if len(parts) == 0 {
@@ -278,7 +278,7 @@ func (m *ComparisonModel) AddLimiters(of map[string][]inspect.Change) {
 	for _, side := range slices.Sorted(maps.Keys(of)) {
 		var parts texts
 		for _, x := range of[side] {
-			parts.addf("%s at %s: %s → %s", symptomName(x.Symptom), x.Load, x.From, x.To)
+			parts.addFormat("%s at %s: %s → %s", symptomName(x.Symptom), x.Load, x.From, x.To)
 		}
 		if len(parts) > 0 {
 			m.Differs = append(m.Differs, [2]string{"what limits " + side, strings.Join(parts, "; ")})

@@ -71,14 +71,14 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 		if f.Plan.ByHand() {
 			by += "; they are made by hand: run says when, and with which flags"
 		}
-		p.writef("a start and a stop of the server: %s, %s", say.Seconds(f.Start), by)
+		p.writeFormat("a start and a stop of the server: %s, %s", say.Seconds(f.Start), by)
 	}
 	for _, n := range f.Notes {
 		p.writePainted(yellow, "note: "+n)
 	}
 	p.line("")
 	if f.Done > 0 {
-		p.writef("%s of %s runs are measured already", say.Count(f.Done), say.Count(f.Parts))
+		p.writeFormat("%s of %s runs are measured already", say.Count(f.Done), say.Count(f.Parts))
 	}
 	for _, v := range f.Void {
 		p.writePainted(yellow, "void, planned otherwise: "+v)

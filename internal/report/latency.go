@@ -163,7 +163,7 @@ func (m *PointModel) metricLines(x *result.Metrics) (lines []line) {
 		if s != nil && why == "" {
 			lines = append(lines, line{name, view, s})
 		} else if why != "" {
-			without.Add(why, name)
+			without.AddName(why, name)
 		}
 	}
 	for _, d := range x.List {
@@ -178,10 +178,10 @@ func (m *PointModel) metricLines(x *result.Metrics) (lines []line) {
 		addRow(rowName(&d), d.Under != "", d.Key, d.Summary)
 	}
 	if tpot, k := x.SummaryOf(metric.TPOT), x.SummaryOf(metric.TokensPerChunk).Value("p50"); tpot != nil && tpot.Label != "" && k != nil && *k > 1 {
-		m.Remarks.add("TPOT " + tpot.Label + "; at the median an event carries " + say.Quantity(*k) + " tokens, so it reads too low")
+		m.Remarks.addText("TPOT " + tpot.Label + "; at the median an event carries " + say.Quantity(*k) + " tokens, so it reads too low")
 	}
 	for _, why := range without.Keys {
-		m.Remarks.add("no " + without.Join(why) + ": " + why)
+		m.Remarks.addText("no " + without.JoinNames(why) + ": " + why)
 	}
 	return lines
 }
@@ -225,14 +225,14 @@ func (m *PointModel) addLineRemarks(l line) {
 		if b, ok := s.Bounds["p50"]; ok && say.Quantity(b[0]) != say.Quantity(b[1]) {
 			text += fmt.Sprintf(", p50 between %s and %s ms", say.Quantity(b[0]), say.Quantity(b[1]))
 		}
-		m.Remarks.add(text + ": the kernel merged some arrivals")
+		m.Remarks.addText(text + ": the kernel merged some arrivals")
 	}
 	if s.Excluded > 0 {
-		m.Remarks.addf("ITL is of %s of %s: the tokens in the others' chunks are not known",
+		m.Remarks.addFormat("ITL is of %s of %s: the tokens in the others' chunks are not known",
 			say.Count(s.Streams), say.Plural(int(s.Streams+s.Excluded), "stream"))
 	}
 	if s.Missing > 0 && s.N > 0 {
-		m.Remarks.add(name + " is undefined for " + say.Plural(int(s.Missing), "request"))
+		m.Remarks.addText(name + " is undefined for " + say.Plural(int(s.Missing), "request"))
 	}
 }
 
@@ -286,10 +286,10 @@ const maxName = 24
 // lack of samples and how many they need. Those that no row has are not shown.
 func (m *PointModel) addLegend(marks *caveats, shown []metric.Percentile) {
 	if marks.seen[fewSamples] {
-		m.Legend.add("~ few independent samples")
+		m.Legend.addText("~ few independent samples")
 	}
 	if marks.seen[atLeast] {
-		m.Legend.add("> at least: some were not followed to their end")
+		m.Legend.addText("> at least: some were not followed to their end")
 	}
 	needs := ""
 	for _, p := range metric.Percentiles() {
@@ -309,5 +309,5 @@ func (m *PointModel) addLegend(marks *caveats, shown []metric.Percentile) {
 	if marks.seen[absent] {
 		needs = say.Unknown + " too few: " + needs
 	}
-	m.Legend.add(needs)
+	m.Legend.addText(needs)
 }

@@ -46,9 +46,9 @@ func BuildLaunches(s compare.Side, dir string) LaunchesModel {
 		others = append(others, text)
 	}
 	if valid > 0 {
-		m.Verdicts.addf("%s of %s VALID", say.Count(valid), say.Plural(len(s.Runs), "launch"))
+		m.Verdicts.addFormat("%s of %s VALID", say.Count(valid), say.Plural(len(s.Runs), "launch"))
 	}
-	m.Verdicts.add(others...)
+	m.Verdicts.addText(others...)
 	for _, d := range compare.LaunchSpreads(s) {
 		m.Loads = append(m.Loads, spreadModel(d))
 	}
@@ -120,9 +120,9 @@ func spreadModel(d compare.Spread) SpreadModel {
 		m.Table = Table{}
 	}
 	for _, l := range d.Left {
-		m.Notes.add(l.Metric + ": " + l.Why)
+		m.Notes.addText(l.Metric + ": " + l.Why)
 	}
-	m.Notes.add(d.Notes...)
+	m.Notes.addText(d.Notes...)
 	return m
 }
 
@@ -184,7 +184,7 @@ func WriteDetectable(w io.Writer, side compare.Side, s Style) error {
 			continue
 		}
 		if load.Launches < compare.Enough {
-			p.writef("%s: %s; a verdict on systems takes %d a side (pitot run … --launch NAME), and how much they spread is not known before", load.What, say.Plural(load.Launches, "launch"), compare.Enough)
+			p.writeFormat("%s: %s; a verdict on systems takes %d a side (pitot run … --launch NAME), and how much they spread is not known before", load.What, say.Plural(load.Launches, "launch"), compare.Enough)
 			continue
 		}
 		values := slices.DeleteFunc(slices.Clone(load.Values), func(v compare.SpreadValue) bool { return v.Detectable == nil })
@@ -194,7 +194,7 @@ func WriteDetectable(w io.Writer, side compare.Side, s Style) error {
 			list = append(list, v.Metric+" "+say.ChangeSize(*v.Detectable, v.Unit == "share"))
 		}
 		if len(list) > 0 {
-			p.writef("%s: with %d launches on the other side too, a gate on one metric alone, without by, fires at these changes with 80 %% power:", load.What, load.Launches)
+			p.writeFormat("%s: with %d launches on the other side too, a gate on one metric alone, without by, fires at these changes with 80 %% power:", load.What, load.Launches)
 			p.write("", "  ", list...)
 			p.write("", "  ", "by X takes a change beyond X, and each further clause more: pitot compare says at which a clause fires")
 		}

@@ -194,14 +194,14 @@ func runFacts(run *result.Run) [][]string {
 	if w.Preset != "" {
 		asked[0] = w.Preset + ": " + asked[0]
 		if p, _ := workload.PresetNamed(w.Preset); p.SLO != "" && len(run.Points) > 0 && run.Points[0].SLO != nil && run.Points[0].SLO.Spec == objectiveNamed(p.SLO) {
-			asked.add("judged by its own limits")
+			asked.addText("judged by its own limits")
 		}
 	}
 	switch {
 	case w.Mix != nil:
 		asked = []string{w.Mix.Name}
 		for _, c := range w.Mix.Classes {
-			asked.add(say.Percent(c.Share) + " " + c.Name)
+			asked.addText(say.Percent(c.Share) + " " + c.Name)
 		}
 	case w.File != nil:
 		asked = []string{say.Plural(w.File.Requests, "request") + " of " + w.File.Name}
@@ -210,10 +210,10 @@ func runFacts(run *result.Run) [][]string {
 			left += n
 		}
 		if left > 0 {
-			asked.add(say.Plural(left, "record") + " left out")
+			asked.addText(say.Plural(left, "record") + " left out")
 		}
 		if w.Kind == "trace" {
-			asked.add("replayed with generated words")
+			asked.addText("replayed with generated words")
 		}
 	case w.Prefix != nil:
 		who := "the same for "
@@ -228,37 +228,37 @@ func runFacts(run *result.Run) [][]string {
 		default:
 			who += "all requests"
 		}
-		asked.addf("%s of them a prefix, %s", say.Count(w.Prefix.Tokens), who)
+		asked.addFormat("%s of them a prefix, %s", say.Count(w.Prefix.Tokens), who)
 	}
 	if w.Conversations != nil {
 		if law, err := workload.ParseSubAgents(w.Conversations.SubAgents); err == nil {
-			asked.add(subAgentsSay(law))
+			asked.addText(subAgentsSay(law))
 		}
 	}
 	switch {
 	case w.Cache == "warm":
-		asked.add("cache warm: what is shared was asked for before the load")
+		asked.addText("cache warm: what is shared was asked for before the load")
 	case w.Cache == "both":
-		asked.add("first with nothing shared, then with what is shared asked for before")
+		asked.addText("first with nothing shared, then with what is shared asked for before")
 	case strings.HasSuffix(w.Cache, "%"):
-		asked.add(strings.TrimSuffix(w.Cache, "%") + " % of the prompts' tokens shared by all")
+		asked.addText(strings.TrimSuffix(w.Cache, "%") + " % of the prompts' tokens shared by all")
 	}
 	if w.Correlation != 0 {
-		asked.add("rank correlation of the lengths " + say.Decimal(w.Correlation, 3))
+		asked.addText("rank correlation of the lengths " + say.Decimal(w.Correlation, 3))
 	}
 	if n, ok := w.Sampling.N.(float64); ok && n > 1 {
-		asked.add(say.Count(int64(n)) + " answers to each request")
+		asked.addText(say.Count(int64(n)) + " answers to each request")
 	}
 	if w.Sampling.Stop == "natural" {
 		ends := "answers end by themselves"
 		if most, ok := w.Sampling.MaxTokens.(float64); ok {
 			ends += ", at most " + say.Count(int64(most)) + " tokens"
 		}
-		asked.add(ends)
+		asked.addText(ends)
 	}
-	asked.addf("seed %d", run.Seed)
+	asked.addFormat("seed %d", run.Seed)
 	if run.Launch != "" {
-		asked.add("launch " + run.Launch)
+		asked.addText("launch " + run.Launch)
 	}
 	var notes []string
 	for _, k := range slices.Sorted(maps.Keys(run.Notes)) {
@@ -450,10 +450,10 @@ func lateSeconds(p *result.Point) float64 {
 
 func (m *PointModel) setHeadline(p *result.Point) {
 	r, t := p.Requests, p.Throughput
-	m.Headline.addf("%s of %s answered", say.Count(r.OK), say.Plural(r.Due, "request"))
+	m.Headline.addFormat("%s of %s answered", say.Count(r.OK), say.Plural(r.Due, "request"))
 	m.Headline.addQuantity(t.RequestsPerS, "req/s")
 	if x := metric.All().Find(metric.InputsRate); p.Window[x.FieldName()] > 0 {
-		m.Headline.addf("%s %s", say.Quantity(p.Window[x.FieldName()]), string(x.Unit))
+		m.Headline.addFormat("%s %s", say.Quantity(p.Window[x.FieldName()]), string(x.Unit))
 	}
 	m.Headline.addQuantity(t.OutputTokensPerS, "output tok/s")
 	m.Headline.addQuantity(t.InputTokensPerS, "input tok/s")
@@ -461,17 +461,17 @@ func (m *PointModel) setHeadline(p *result.Point) {
 		m.Headline.addQuantity(g.OutputTokensPerS, "output tok/s per GPU")
 	}
 	if b := stabilityText(p); b != "" {
-		m.Headline.add(b)
+		m.Headline.addText(b)
 	}
 	if n := r.LostWithWorker; n > 0 {
-		m.Remarks.add(say.Plural(n, "request") + " more were a lost worker's to send: nobody sent them, and they count in no share")
+		m.Remarks.addText(say.Plural(n, "request") + " more were a lost worker's to send: nobody sent them, and they count in no share")
 	}
 	switch {
 	case t.Why.IsNone():
 	case t.RequestsPerS == nil:
-		m.Remarks.add("no rates: " + ReasonText(t.Why))
+		m.Remarks.addText("no rates: " + ReasonText(t.Why))
 	default:
-		m.Remarks.add("tok/s: " + ReasonText(t.Why))
+		m.Remarks.addText("tok/s: " + ReasonText(t.Why))
 	}
 }
 
@@ -487,7 +487,7 @@ func (m *PointModel) addOtherMetrics(run *result.Run, p *result.Point) {
 		if x.Unit != metric.Share && x.Unit != metric.Count {
 			text += " " + string(x.Unit)
 		}
-		m.Headline.add(text)
+		m.Headline.addText(text)
 	}
 	m.addServer(run, p)
 	m.addCost(p)

@@ -163,7 +163,7 @@ func foreignTable(p *tools.Point) (t Table, meanings []string) {
 		}
 		t.AddRow(append(cells, say.Optional(r.s.Max))...)
 		if what := r.s.What; what != "" {
-			namesOf.Add(what, r.name)
+			namesOf.AddName(what, r.name)
 		}
 	}
 	for _, what := range namesOf.Keys {

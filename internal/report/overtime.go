@@ -20,7 +20,7 @@ func (m *PointModel) overTime(p *result.Point) {
 		if !x.Varies {
 			text = "arrivals expected: " + text
 		}
-		m.Remarks.add(text)
+		m.Remarks.addText(text)
 	}
 	o := p.OverTime
 	if o == nil {
@@ -62,7 +62,7 @@ func (m *PointModel) overTime(p *result.Point) {
 		default:
 			text += fmt.Sprintf("; there after %s", say.Seconds(*r.SettledS))
 		}
-		m.Remarks.add(text)
+		m.Remarks.addText(text)
 	}
 }
 
@@ -90,14 +90,14 @@ func blockTime(o *result.OverTime, block int) string {
 func (m *PointModel) addSlowPeriods(o *result.OverTime) {
 	var parts texts
 	for _, d := range o.SlowerBlocks() {
-		parts.addf("%s p50 %s ms at %s, %s× the %s ms at %s",
+		parts.addFormat("%s p50 %s ms at %s, %s× the %s ms at %s",
 			strings.ToUpper(d.Metric), say.Quantity(d.Most), blockTime(o, d.Slowest), say.Decimal(d.Most/d.Least, 1), say.Quantity(d.Least), blockTime(o, d.Quickest))
 	}
 	if len(parts) > 0 {
-		m.Remarks.add("the server was slower at some times than at others: " + strings.Join(parts, "; ") + " (of servers that are always alike " + falseLevels + " runs show as much)")
+		m.Remarks.addText("the server was slower at some times than at others: " + strings.Join(parts, "; ") + " (of servers that are always alike " + falseLevels + " runs show as much)")
 	}
 	if !o.Untold.IsNone() {
-		m.Remarks.add("whether the server was slower at some times than at others cannot be told: " + ReasonText(o.Untold))
+		m.Remarks.addText("whether the server was slower at some times than at others cannot be told: " + ReasonText(o.Untold))
 	}
 }
 
@@ -113,7 +113,7 @@ func ArrivalsText(x *result.Arrivals) string {
 	}
 	var parts texts
 	if x.CV != nil {
-		parts.add("gaps with CV " + say.Decimal(*x.CV, 2))
+		parts.addText("gaps with CV " + say.Decimal(*x.CV, 2))
 	}
 	var counts, lengths []string
 	for _, s := range []string{"1", "10", "60"} {
@@ -125,7 +125,7 @@ func ArrivalsText(x *result.Arrivals) string {
 		counts = counts[:1]
 	}
 	if len(counts) > 0 {
-		parts.addf("counts in %s s with dispersion %s", strings.Join(lengths, ", "), strings.Join(counts, ", "))
+		parts.addFormat("counts in %s s with dispersion %s", strings.Join(lengths, ", "), strings.Join(counts, ", "))
 	}
 	switch {
 	case !x.Varies:

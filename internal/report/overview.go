@@ -250,7 +250,7 @@ func bestOf(c *result.Capacity) (parts texts) {
 		most = c.Bracket[1]
 	}
 	if u := c.Unmet; u != nil {
-		parts.add("no load met it so far (" + say.Percent(u.Confidence) + ")")
+		parts.addText("no load met it so far (" + say.Percent(u.Confidence) + ")")
 	}
 	if x := c.Carried; x != nil {
 		return append(parts, "the server saturates at "+load(x.RequestsPerS)+", before it misses the SLO",
@@ -259,9 +259,9 @@ func bestOf(c *result.Capacity) (parts texts) {
 	met := knownAbove(c)
 	switch {
 	case met != nil:
-		parts.add(sure("capacity at least " + load(*met)))
+		parts.addText(sure("capacity at least " + load(*met)))
 	case c.Load != nil:
-		parts.add(sure("capacity at least "+load(*c.Load)) + ", verified")
+		parts.addText(sure("capacity at least "+load(*c.Load)) + ", verified")
 	}
 	switch {
 	case c.Estimate != nil && c.CI95 != nil:
@@ -269,21 +269,21 @@ func bestOf(c *result.Capacity) (parts texts) {
 		if c.Load == nil && met == nil {
 			s = "capacity not verified: " + s
 		}
-		parts.add(s)
+		parts.addText(s)
 	case c.Estimate != nil:
-		parts.add("estimate " + load(*c.Estimate))
+		parts.addText("estimate " + load(*c.Estimate))
 	case most != nil && highestWithinSLO(c) != nil:
-		parts.add(sure("at most " + load(*most)))
+		parts.addText(sure("at most " + load(*most)))
 	case most != nil:
-		parts.add(sure("capacity at most " + load(*most)))
+		parts.addText(sure("capacity at most " + load(*most)))
 	}
 	if x := c.Likely; x != nil {
-		parts.addf("probably between %s and %s, not yet 95 %% sure", say.Quantity(x[0]), load(x[1]))
+		parts.addFormat("probably between %s and %s, not yet 95 %% sure", say.Quantity(x[0]), load(x[1]))
 	}
 	if len(parts) == 0 {
-		parts.add("no bound of the capacity is 95 % sure yet")
+		parts.addText("no bound of the capacity is 95 % sure yet")
 		if p := highestWithoutViolation(c); p != nil {
-			parts.addf("none of %s violated at %s", say.Plural(p.Requests, "request"), load(p.Load))
+			parts.addFormat("none of %s violated at %s", say.Plural(p.Requests, "request"), load(p.Load))
 		}
 	}
 	return parts
@@ -428,19 +428,19 @@ func capacityFromCurve(c *result.Curve) (parts texts) {
 	sure := " (" + say.Percent(x.Level) + ")"
 	switch {
 	case x.AtLeast != nil && x.AtMost != nil:
-		parts.addf("capacity at least %s, at most %s%s", load(*x.AtLeast), load(*x.AtMost), sure)
+		parts.addFormat("capacity at least %s, at most %s%s", load(*x.AtLeast), load(*x.AtMost), sure)
 	case x.AtLeast != nil:
-		parts.add("capacity at least " + load(*x.AtLeast) + sure)
+		parts.addText("capacity at least " + load(*x.AtLeast) + sure)
 	case x.AtMost != nil:
-		parts.add("capacity at most " + load(*x.AtMost) + sure)
+		parts.addText("capacity at most " + load(*x.AtMost) + sure)
 	}
 	if x.Estimate != nil {
-		parts.add(load(*x.Estimate) + " by interpolation")
+		parts.addText(load(*x.Estimate) + " by interpolation")
 		if x.Binding != "" && x.Binding != x.SLO {
-			parts.add(x.Binding + " is reached first")
+			parts.addText(x.Binding + " is reached first")
 		}
 	} else if !x.Why.IsNone() {
-		parts.add("no capacity by interpolation: " + ReasonText(x.Why))
+		parts.addText("no capacity by interpolation: " + ReasonText(x.Why))
 	}
 	return nonEmpty(parts...)
 }
@@ -513,25 +513,25 @@ func (o *Overview) addLoadTable(run *result.Run) {
 		return len(o.Loads.Rows) > 0 && !slices.ContainsFunc(o.Loads.Rows, func(r []string) bool { return r[column] != "" })
 	})
 	if text := mostRetried(run); text != "" {
-		o.Legend.add(text)
+		o.Legend.addText(text)
 	}
 	if marks.seen[fewSamples] {
-		o.Legend.add("~ few independent samples")
+		o.Legend.addText("~ few independent samples")
 	}
 	if marks.seen[absent] {
-		o.Legend.add(say.Unknown + " too few samples, or no steady state to speak of")
+		o.Legend.addText(say.Unknown + " too few samples, or no steady state to speak of")
 	}
 	if slices.Contains(o.Loads.Head, wrongHead) {
-		o.Legend.add("in SLO: of requests; wrong: of questions, which are not among them; ?: too few to tell on which side of the limit")
+		o.Legend.addText("in SLO: of requests; wrong: of questions, which are not among them; ?: too few to tell on which side of the limit")
 	}
 	if hopeless {
-		o.Legend.add("hopeless: ended early, the queue only grew")
+		o.Legend.addText("hopeless: ended early, the queue only grew")
 	}
 	if partly {
-		o.Legend.addf("in part: further requests at the verified load, which were recorded; the %s that verify it were counted alone", say.Plural(run.Capacity.Verified.Requests, "request"))
+		o.Legend.addFormat("in part: further requests at the verified load, which were recorded; the %s that verify it were counted alone", say.Plural(run.Capacity.Verified.Requests, "request"))
 	}
 	o.costs = costLegend(run)
-	o.Legend.add("times in ms")
+	o.Legend.addText("times in ms")
 }
 
 // inPart says that a point is of fewer requests than verify its load: those of a simulated target
@@ -638,7 +638,7 @@ func (o *Overview) addSpreadTable(c *result.Curve, run *result.Run) {
 		}
 		o.Spread.AddRow(row...)
 	}
-	o.Legend.add("repeats: least and most, " + c.Repeats[0].Covers)
+	o.Legend.addText("repeats: least and most, " + c.Repeats[0].Covers)
 }
 
 // servedRate writes a rate of what was answered. For a point that was ended early the rate that

@@ -20,7 +20,7 @@ func (p *printer) writePower(f *experiment.Forecast) {
 	if r.Stated {
 		source = "as the plan says"
 	}
-	p.writef("on the twin sim:%s · %s of each configuration, which differ by %s (%s)",
+	p.writeFormat("on the twin sim:%s · %s of each configuration, which differ by %s (%s)",
 		r.Twin, say.Plural(r.Launches, "launch"), say.Percent(r.Spread), source)
 	if r.Budgeted < f.Plan.Launches {
 		line := fmt.Sprintf("the budget is enough for %d of %s", r.Budgeted, say.Plural(f.Plan.Launches, "launch"))
@@ -141,10 +141,10 @@ func expectedOfKnob(r *experiment.Power, k *experiment.PowerKnob) string {
 	var parts texts
 	for n, e := range k.Effects {
 		if n == mostEffects {
-			parts.addf("%d more", len(k.Effects)-n)
+			parts.addFormat("%d more", len(k.Effects)-n)
 			break
 		}
-		parts.add(e.Of() + " " + say.RelativeChange(e.Change, e.OfShare))
+		parts.addText(e.Of() + " " + say.RelativeChange(e.Change, e.OfShare))
 	}
 	text := "nothing that " + say.Plural(r.Launches, "launch") + " would tell"
 	if len(parts) > 0 {

@@ -82,7 +82,7 @@ func WritePrediction(w io.Writer, x *predict.Prediction, s Style) error {
 			say.Quantity(e.BoundRequests), say.Quantity(e.RequestsPerS), say.Count(int64(e.OutputTokens)), string(e.Limit),
 		}
 		if priced {
-			row.addf("%.2f", e.USDPerMOutput)
+			row.addFormat("%.2f", e.USDPerMOutput)
 		}
 		t.AddRow(row...)
 	}
@@ -228,7 +228,7 @@ func WriteReplay(w io.Writer, x *predict.Replayed, s Style) error {
 	}
 	p.writeTable(t)
 	p.line("")
-	p.writef("step times × %.4f, fitted on the recorded mean TPOT; nothing else is fitted", x.Scalar)
+	p.writeFormat("step times × %.4f, fitted on the recorded mean TPOT; nothing else is fitted", x.Scalar)
 	if x.InSample {
 		p.writeText("this recording was looked at while the twin was made. That it agrees is no forecast of others: what to expect of those pitot predict says.")
 	}
@@ -280,7 +280,7 @@ func WriteFit(w io.Writer, x *predict.Fit, file string, s Style) error {
 		p.writePainted(bold, fmt.Sprintf("of %s left out in turn, four of five means and medians were predicted within %.0f %% (TTFT), %.0f %% (TPOT) and %.0f %% (E2E)", say.Plural(e.Loads, "load"), e.TTFTPct, e.TPOTPct, e.E2EPct))
 	}
 	if x.PacePct >= tellingPace {
-		p.writef("runs of the same load differed in speed by %.0f %% (standard deviation): no prediction of a single run can be nearer", x.PacePct)
+		p.writeFormat("runs of the same load differed in speed by %.0f %% (standard deviation): no prediction of a single run can be nearer", x.PacePct)
 	}
 	for _, n := range x.Notes {
 		p.writePainted(yellow, n)
@@ -309,7 +309,7 @@ func WriteFit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	p.writeText("range = where the parameter may lie if the server is such an engine at all: on simulated ones the ranges held the truth in 95 % of cases (docs/trust-twin.md), those of what is determined in 90 %; of short or few runs not as often. Of a real server it describes the twin that serves as it does, and measures no hardware.")
 	p.line("")
 	if n := x.Next; n.Users > 0 {
-		p.writef("one more load that would add most: %s, prompts of about %s tokens, answers of %s, for %.0f s. What the runs leave open moves the means of TTFT and TPOT by about %.1f %% over loads of all kinds; with it by about %.1f %%.",
+		p.writeFormat("one more load that would add most: %s, prompts of about %s tokens, answers of %s, for %.0f s. What the runs leave open moves the means of TTFT and TPOT by about %.1f %% over loads of all kinds; with it by about %.1f %%.",
 			say.Plural(n.Users, "user"), say.Count(n.Input), say.Count(n.Output), n.Seconds, n.NowPct, n.ThenPct)
 		p.line("")
 	}
@@ -348,7 +348,7 @@ func WriteFit(w io.Writer, x *predict.Fit, file string, s Style) error {
 		p.line("")
 	}
 	r := x.Range
-	p.writef("fitted on prompts of %s to %s tokens, answers of %s to %s, %s to %s requests at once; beyond that the twin extrapolates and says so",
+	p.writeFormat("fitted on prompts of %s to %s tokens, answers of %s to %s, %s to %s requests at once; beyond that the twin extrapolates and says so",
 		say.Count(r.Input[0]), say.Count(r.Input[1]), say.Count(r.Output[0]), say.Count(r.Output[1]), say.Quantity(r.Running[0]), say.Quantity(r.Running[1]))
 	if file != "" {
 		p.writeText("profile written to " + file + "; use it as mock:, sim: or predict " + x.Deployment + "?profile=" + file)

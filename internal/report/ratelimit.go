@@ -49,9 +49,9 @@ func (m *PointModel) rateLimits(p *result.Point) {
 	if x.Refused > 0 && p.Requests.Due > 0 {
 		text += fmt.Sprintf("; %s of %s refused with 429, %s", say.Count(x.Refused), say.Plural(p.Requests.Due, "request"), say.Percent(float64(x.Refused)/float64(p.Requests.Due)))
 	}
-	m.Remarks.add(text)
+	m.Remarks.addText(text)
 	if n := p.Seconds.Window / longest; longest > 0 && n < fewPeriods && x.Refused+p.HeldByLimits() > 0 {
-		m.Remarks.addf("the window has %s of these times: what was answered in it a second may be up to %s off what the limits allow", say.Decimal(n, 2), say.Percent(2/n))
+		m.Remarks.addFormat("the window has %s of these times: what was answered in it a second may be up to %s off what the limits allow", say.Decimal(n, 2), say.Percent(2/n))
 	}
 }
 

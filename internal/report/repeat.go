@@ -125,7 +125,7 @@ func newRepeats(run *result.Run) *Repeats {
 	}
 	o.Legend = nonEmpty(map[bool]string{true: "~ few independent samples"}[marked], "each with prompts and arrivals of its own", r.Covers)
 	if pooled > 0 {
-		o.Legend.add("of all: over the " + say.Plural(int(pooled), "request") + " of all repeats together")
+		o.Legend.addText("of all: over the " + say.Plural(int(pooled), "request") + " of all repeats together")
 	}
 	var spreads []string
 	for _, either := range [][2]string{{"output_tokens_per_s", "requests_per_s"}, {"ttft_ms.p99", "ttft_ms.p50"}, {"tpot_ms.p99", "tpot_ms.p50"}} {

@@ -20,14 +20,14 @@ func (m *PointModel) addRetries(p *result.Point) {
 	}
 	share := func(n int) string { return say.Percent(float64(n) / float64(due)) }
 	if failed == 0 {
-		m.Remarks.add("no request had to be sent again: the first attempt answered all")
+		m.Remarks.addText("no request had to be sent again: the first attempt answered all")
 		return
 	}
 	text := fmt.Sprintf("of %s the first attempt answered %s and a later one %s", say.Plural(due, "request"), share(x.FirstOK), share(x.LaterOK))
 	if left := due - x.FirstOK - x.LaterOK; left > 0 {
 		text += ", " + share(left) + " were not answered"
 	}
-	m.Remarks.add(text)
+	m.Remarks.addText(text)
 	text = "first attempts failed: " + share(failed) + " of the requests"
 	for i, class := range ByCount(x.FirstErrors) {
 		if i == maxClasses {
@@ -36,13 +36,13 @@ func (m *PointModel) addRetries(p *result.Point) {
 		}
 		text += fmt.Sprintf(", %s %s", say.Count(x.FirstErrors[class]), class)
 	}
-	m.Remarks.add(text)
+	m.Remarks.addText(text)
 	if x.Amplification != nil {
 		text = fmt.Sprintf("retries made the load %s times what was asked: %s for %s", say.Decimal(*x.Amplification, 3), say.Plural(x.Attempts, "attempt"), say.Plural(due, "request"))
 		if x.BackoffMS != nil {
 			text += ", each retried one waiting " + say.Seconds(*x.BackoffMS/1e3) + " between them"
 		}
-		m.Remarks.add(text)
+		m.Remarks.addText(text)
 	}
 }
 

@@ -27,7 +27,7 @@ func (m *PointModel) addSessions(p *result.Point) {
 	if x.GoingOn > 0 {
 		text += fmt.Sprintf(", %s still going on when the load ended", say.Count(x.GoingOn))
 	}
-	m.Remarks.add(text)
+	m.Remarks.addText(text)
 	if x.FailedShare != nil && x.EndedEarly > 0 {
 		text := say.Percent(*x.FailedShare) + " of those that came to an end ended early, "
 		if *x.FailedShare > mostFailed {
@@ -38,7 +38,7 @@ func (m *PointModel) addSessions(p *result.Point) {
 		if v := x.FailedShareCI95; v != nil {
 			text += fmt.Sprintf(" (95 %% interval %s to %s)", say.Percent(v[0]), say.Percent(v[1]))
 		}
-		m.Remarks.add(text)
+		m.Remarks.addText(text)
 	}
 	final := func(s *float64) string {
 		if s == nil {
@@ -51,10 +51,10 @@ func (m *PointModel) addSessions(p *result.Point) {
 		if v := x.FinalS.P50CI95; v != nil {
 			text += fmt.Sprintf(" (95 %% interval %s to %s)", say.Seconds(v[0]), say.Seconds(v[1]))
 		}
-		m.Remarks.add(text + ", p90 " + final(x.FinalS.P90))
+		m.Remarks.addText(text + ", p90 " + final(x.FinalS.P90))
 	}
 	if x.RereadTokens != nil && x.PromptTokens != nil {
-		m.Remarks.addf("a finished conversation had %s prompt tokens, %s of them said in it before", say.Quantity(*x.PromptTokens), say.Quantity(*x.RereadTokens))
+		m.Remarks.addFormat("a finished conversation had %s prompt tokens, %s of them said in it before", say.Quantity(*x.PromptTokens), say.Quantity(*x.RereadTokens))
 	}
 	m.Turns = placedTable("turn", x.ByTurn)
 	m.Histories = placedTable("history, tokens", x.ByHistory)

@@ -122,20 +122,20 @@ func sinceOf(x *experiment.Since, confidence float64) DecisionSection {
 			same++
 		}
 	}
-	s.Lines.addf("%d of %d differences established, by launches, corrected for their number; %d the same in every launch", x.Worse+x.Better, len(x.Lines), same)
+	s.Lines.addFormat("%d of %d differences established, by launches, corrected for their number; %d the same in every launch", x.Worse+x.Better, len(x.Lines), same)
 	if x.Corrected > 0 {
-		s.Lines.add("would be seen: established in four of five such pairs of records, after the correction")
+		s.Lines.addText("would be seen: established in four of five such pairs of records, after the correction")
 	}
 	if x.Was != x.Now || x.Answers[0] != x.Answers[1] {
-		s.Lines.addf("accepted: %s → %s", answerText(x.Answers[0], x.Was), answerText(x.Answers[1], x.Now))
+		s.Lines.addFormat("accepted: %s → %s", answerText(x.Answers[0], x.Was), answerText(x.Answers[1], x.Now))
 	}
 	if len(x.Changed) > 0 {
-		s.Lines.add("what differs around them: " + strings.Join(x.Changed, "; "))
+		s.Lines.addText("what differs around them: " + strings.Join(x.Changed, "; "))
 	} else {
-		s.Lines.add("versions, settings and machines are the same, as far as they are known")
+		s.Lines.addText("versions, settings and machines are the same, as far as they are known")
 	}
 	for _, l := range x.Left {
-		s.Lines.add("not compared: " + l)
+		s.Lines.addText("not compared: " + l)
 	}
 	return s
 }
@@ -170,16 +170,16 @@ func trendSection(t *experiment.Trend) DecisionSection {
 		if len(c.Changed) > 0 {
 			what = strings.Join(c.Changed, "; ")
 		}
-		s.Lines.addf("%s from %s on: %s of %s, %s: %s → %s, %s%s, over %d records before and %d since; new there: %s", c.Verdict, dayOf(c.When), c.Metric, c.Row, c.Configuration,
+		s.Lines.addFormat("%s from %s on: %s of %s, %s: %s → %s, %s%s, over %d records before and %d since; new there: %s", c.Verdict, dayOf(c.When), c.Metric, c.Row, c.Configuration,
 			write(c.Was), write(c.Now), say.RelativeChange(c.Change, c.OfShare), changeInterval(&c.Interval, c.OfShare), c.Records[0], c.Records[1], what)
 	}
 	switch {
 	case t.Lines == 0:
-		s.Lines.add("points of change are looked for from four records of the same rows on")
+		s.Lines.addText("points of change are looked for from four records of the same rows on")
 	case len(t.Changes) == 0:
-		s.Lines.addf("no point of change is established in %s", say.Plural(t.Lines, "line"))
+		s.Lines.addFormat("no point of change is established in %s", say.Plural(t.Lines, "line"))
 	default:
-		s.Lines.addf("the unit is the record; corrected for %s and for the records that each may change at", say.Plural(t.Lines, "line"))
+		s.Lines.addFormat("the unit is the record; corrected for %s and for the records that each may change at", say.Plural(t.Lines, "line"))
 	}
 	return s
 }

@@ -34,15 +34,15 @@ func stabilityText(p *result.Point) string {
 // not: by the course of what was in flight.
 func (m *PointModel) addBacklog(p *result.Point) {
 	if p.EndedEarly {
-		m.Remarks.addf("hopeless, ended early after %.3g s: %s", p.Seconds.Window, ReasonText(p.StabilityWhy))
+		m.Remarks.addFormat("hopeless, ended early after %.3g s: %s", p.Seconds.Window, ReasonText(p.StabilityWhy))
 	}
 	if s := p.Standstills; s != nil {
-		m.Remarks.add(standsStill(s))
+		m.Remarks.addText(standsStill(s))
 	}
 	switch e2e := p.Metrics.SummaryOf(metric.E2E); {
 	case p.Load.HasVaryingRate(): // said of the arrivals
 	case p.Stability == stat.Undecided && !p.StabilityWhy.IsNone():
-		m.Remarks.add("stability undecided: " + ReasonText(p.StabilityWhy))
+		m.Remarks.addText("stability undecided: " + ReasonText(p.StabilityWhy))
 	case p.Stability == stat.Unstable && p.Growth != nil:
 		m.addCourse(p, fmt.Sprintf("%s more in flight each minute; ", say.Quantity(60*p.Growth.PerS)))
 	case e2e != nil && !e2e.NoSteadyState().IsNone():
@@ -74,7 +74,7 @@ func (m *PointModel) addStopRule(p *result.Point) {
 	if !u.Why.IsNone() {
 		text += ": " + ReasonText(u.Why)
 	}
-	m.Remarks.add(text + " (a rule for stopping, not a 95 % interval)")
+	m.Remarks.addText(text + " (a rule for stopping, not a 95 % interval)")
 }
 
 func (m *PointModel) addCourse(p *result.Point, what string) {
@@ -85,7 +85,7 @@ func (m *PointModel) addCourse(p *result.Point, what string) {
 	for _, n := range p.InFlight {
 		blocks = append(blocks, say.Quantity(n))
 	}
-	m.Remarks.addf("%smeans of %s each: %s", what, say.Seconds(p.Seconds.Window/float64(len(blocks))), strings.Join(blocks, ", "))
+	m.Remarks.addFormat("%smeans of %s each: %s", what, say.Seconds(p.Seconds.Window/float64(len(blocks))), strings.Join(blocks, ", "))
 }
 
 // addIntervalTable are a table of their own, and the reason for those that there are
@@ -148,7 +148,7 @@ func (m *PointModel) withoutInterval(p *result.Point, lines []line) {
 			}
 		}
 		if !why.IsNone() {
-			m.Legend.add("no intervals: " + ReasonText(why))
+			m.Legend.addText("no intervals: " + ReasonText(why))
 		}
 		return
 	}
@@ -183,6 +183,6 @@ func (m *PointModel) noIntervalOf(lines []line, name func(l line, key string) st
 		}
 	}
 	if len(names) > 0 {
-		m.Legend.add("no interval of " + strings.Join(names, ", ") + ": " + ReasonText(why))
+		m.Legend.addText("no interval of " + strings.Join(names, ", ") + ": " + ReasonText(why))
 	}
 }

@@ -400,8 +400,8 @@ func (p *printer) linePainted(code, text string) { p.line("%s", p.style.paint(co
 // writeText fills lines with items.
 func (p *printer) writeText(items ...string) { p.write("", "", items...) }
 
-// writef fills lines with a text that is made by a format.
-func (p *printer) writef(format string, args ...any) { p.writeText(fmt.Sprintf(format, args...)) }
+// writeFormat fills lines with a text that is made by a format.
+func (p *printer) writeFormat(format string, args ...any) { p.writeText(fmt.Sprintf(format, args...)) }
 
 // writePainted fills lines with items, of which the first is painted.
 func (p *printer) writePainted(code string, items ...string) { p.write(code, "", items...) }

@@ -10,14 +10,14 @@ import (
 // texts is a list of texts that grows.
 type texts []string
 
-func (t *texts) add(more ...string) { *t = append(*t, more...) }
+func (t *texts) addText(more ...string) { *t = append(*t, more...) }
 
-func (t *texts) addf(format string, args ...any) { t.add(fmt.Sprintf(format, args...)) }
+func (t *texts) addFormat(format string, args ...any) { t.addText(fmt.Sprintf(format, args...)) }
 
 // addQuantity adds a number with what it is of, if it is known.
 func (t *texts) addQuantity(x *float64, what string) {
 	if x != nil {
-		t.add(say.Quantity(*x) + " " + what)
+		t.addText(say.Quantity(*x) + " " + what)
 	}
 }
 
@@ -27,8 +27,8 @@ type Grouping struct {
 	Names map[string][]string
 }
 
-// Add puts a name to the others of a key.
-func (g *Grouping) Add(key, name string) {
+// AddName puts a name to the others of a key.
+func (g *Grouping) AddName(key, name string) {
 	if g.Names == nil {
 		g.Names = map[string][]string{}
 	}
@@ -38,8 +38,8 @@ func (g *Grouping) Add(key, name string) {
 	g.Names[key] = append(g.Names[key], name)
 }
 
-// Join returns the names of a key in a line.
-func (g *Grouping) Join(key string) string { return strings.Join(g.Names[key], ", ") }
+// JoinNames returns the names of a key in a line.
+func (g *Grouping) JoinNames(key string) string { return strings.Join(g.Names[key], ", ") }
 
 // addLine adds the parts of a line, of which the first has a head, unless there are none.
 func addLine(lines [][]string, head string, parts []string) [][]string {

@@ -68,7 +68,7 @@ func WritePreset(w io.Writer, preset workload.Preset, s Style) error {
 		p.writeText(fact)
 	}
 	if preset.Turns != "" {
-		p.writef("conversations: each request repeats what was said, behind %s tokens of a system prompt that all share; %s pass before the next on average", say.Count(preset.System), say.Duration(thinkPause(preset).Mean()))
+		p.writeFormat("conversations: each request repeats what was said, behind %s tokens of a system prompt that all share; %s pass before the next on average", say.Count(preset.System), say.Duration(thinkPause(preset).Mean()))
 	}
 	if law, err := workload.ParseSubAgents(preset.SubAgents); err == nil {
 		p.writeText(subAgentsSay(law) + ", which run at once, each behind " + say.Count(law.System) + " tokens that all sub-agents share; the next step waits for them and reads their last answers")

@@ -69,7 +69,7 @@ func dispersionText(e arrival.Expected) string {
 	var parts texts
 	for i, t := range arrival.Scales {
 		if !math.IsNaN(e.Dispersion[i]) {
-			parts.addf("%s at %g s", say.Decimal(e.Dispersion[i], 2), t)
+			parts.addFormat("%s at %g s", say.Decimal(e.Dispersion[i], 2), t)
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -356,8 +356,13 @@ func CSV(w io.Writer, run *result.Run) error {
 	}
 	for i := range run.Points {
 		p := &run.Points[i]
-		line := func(r *result.Requests, rates []*float64, attained *float64, met result.Met, judged []string, of *result.Metrics) []string {
-			cells := []string{run.Target.Model, strconv.Itoa(i), p.Stage, p.Load.Loop, cellOf(p.Load.Rate), cellOf(p.Load.Concurrency), cellOf(p.Load.MaxInFlight), cellOf(&p.Seconds.Window)}
+		line := func(
+			r *result.Requests, rates []*float64, attained *float64, met result.Met, judged []string, of *result.Metrics,
+		) []string {
+			cells := []string{
+				run.Target.Model, strconv.Itoa(i), p.Stage, p.Load.Loop,
+				cellOf(p.Load.Rate), cellOf(p.Load.Concurrency), cellOf(p.Load.MaxInFlight), cellOf(&p.Seconds.Window),
+			}
 			for _, n := range []int{r.Due, r.OK, r.Failed, r.Cut, r.Unsent} {
 				cells = append(cells, strconv.Itoa(n))
 			}

@@ -511,9 +511,9 @@ func paretoCharts(run *result.Run) []*chart {
 	}
 	return drawableCharts(
 		front("pareto-speed", "Speed of one user against output of all", "On the front no other load is better in both. Up and to the right is better.",
-			axis{Name: "Decode rate of one user, median", Unit: "tok/s", Min: new(float64)}, median(metric.DecodeRate), run.Curve.Pareto.UserSpeed),
+			axisFromZero("Decode rate of one user, median", "tok/s"), median(metric.DecodeRate), run.Curve.Pareto.UserSpeed),
 		front("pareto-ttft", "First token against output of all", "Up and to the left is better.",
-			axis{Name: "TTFT, median", Unit: "ms", Min: new(float64)}, median(metric.TTFT), run.Curve.Pareto.TTFT),
+			axisFromZero("TTFT, median", "ms"), median(metric.TTFT), run.Curve.Pareto.TTFT),
 	)
 }
 
@@ -629,8 +629,7 @@ func timeCharts(prefix string, s *Series) []*chart {
 	for i := range s.Due {
 		at = append(at, roundTo(float64(i)*s.Bin, 6))
 	}
-	var none float64
-	x := axis{Name: "Time", Unit: "s", Min: &none, Max: &s.End}
+	x := axis{Name: "Time", Unit: "s", Min: new(float64), Max: &s.End}
 	shades := []mark{}
 	if s.From > 0 {
 		shades = append(shades, mark{Axis: "x", At: 0, To: &s.From, Name: "warm-up", Tone: 0})
@@ -643,10 +642,16 @@ func timeCharts(prefix string, s *Series) []*chart {
 		for i := range series {
 			series[i].Kind = kind
 		}
-		return &chart{ID: prefix + id, Title: title, Note: note, X: x, Y: axis{Name: title, Unit: unit, Min: &none}, Marks: shades, Group: group, Low: true, Wide: true, Series: series}
+		return &chart{
+			ID: prefix + id, Title: title, Note: note, X: x, Y: axisFromZero(title, unit), Marks: shades,
+			Group: group, Low: true, Wide: true, Series: series,
+		}
 	}
 	scatter := func(id, title, note, name string, series ...drawn) *chart {
-		return &chart{ID: prefix + id, Title: title, Note: note, X: x, Y: logAxis(name, "ms"), Marks: shades, Group: group, Wide: true, Series: series}
+		return &chart{
+			ID: prefix + id, Title: title, Note: note, X: x, Y: logAxis(name, "ms"), Marks: shades,
+			Group: group, Wide: true, Series: series,
+		}
 	}
 	bins := func(name string, tone int, y numbers) drawn { return drawn{Name: name, Tone: tone, X: at, Y: y} }
 	line := func(name string, tone int, told Dots) drawn {

@@ -218,7 +218,7 @@ func (m *comparisonView) curveSection(at int) section {
 		k.ID, k.Group = id+"-"+what.id, id
 		_, reasons := valuesOf(c, drawn)
 		for _, why := range reasons {
-			lacks.Add(why, what.title)
+			lacks.AddName(why, what.title)
 		}
 		if drawn == string(metric.Goodput) && c.SLO != "" {
 			k.Note = "Within " + say.PlainLine(c.SLO) + "."
@@ -226,7 +226,7 @@ func (m *comparisonView) curveSection(at int) section {
 		s.Charts = append(s.Charts, k)
 	}
 	for _, why := range lacks.Keys {
-		s.Notes = append(s.Notes, lacks.Join(why)+": "+why)
+		s.Notes = append(s.Notes, lacks.JoinNames(why)+": "+why)
 	}
 	s.Charts = drawableCharts(s.Charts...)
 	if slices.ContainsFunc(s.Charts, (*chart).hasFew) {
@@ -263,11 +263,11 @@ func valuesOf(c *compare.Curve, name string) (known bool, missing []string) {
 			case x.Value != nil:
 				known = true
 			default:
-				at.Add(x.Why, say.Decimal(s.Loads[i].Load, 3))
+				at.AddName(x.Why, say.Decimal(s.Loads[i].Load, 3))
 			}
 		}
 		for _, why := range at.Keys {
-			where.Add(why, s.Side+" at "+at.Join(why))
+			where.AddName(why, s.Side+" at "+at.JoinNames(why))
 		}
 	}
 	for _, why := range where.Keys {

@@ -90,7 +90,7 @@ func codeSentence(r result.Reason) (text string, known bool) {
 		"ms": 1e3 * r.Seconds, "percent": 100 * r.Share, "rate": 100 * r.N / r.Of, "several": r.N - 1, "differ": r.N - r.Of,
 	}
 	set := func(name string) bool { return figures[name] != 0 }
-	return Expand(text, set, func(name, format string) string {
+	return ExpandText(text, set, func(name, format string) string {
 		switch {
 		case name == "quote":
 			return r.Quote
@@ -108,8 +108,8 @@ func codeSentence(r result.Reason) (text string, known bool) {
 // FormatFigure returns a figure in one of the formats of texts.
 func FormatFigure(x float64, format string) string { return formats[format](x) }
 
-// Expand leaves out the parts of a text that are of what is not set, and puts values in its places.
-func Expand(text string, set func(name string) bool, value func(name, format string) string) string {
+// ExpandText leaves out the parts of a text that are of what is not set, and puts values in its places.
+func ExpandText(text string, set func(name string) bool, value func(name, format string) string) string {
 	text = optionalPart.ReplaceAllStringFunc(text, func(part string) string {
 		conditions, then, _ := strings.Cut(part[1:len(part)-1], "?")
 		for _, name := range strings.Fields(conditions) {
@@ -132,7 +132,7 @@ func AdaptationText(a result.Adaptation) string {
 		return strings.TrimSpace(string(a.Kind) + " " + a.Value + " " + Text(a.Why))
 	}
 	values := map[string]string{"value": a.Value, "of": strings.Join(a.Of, ", "), "why": Text(a.Why)}
-	return Expand(text, nil, func(name, _ string) string { return values[name] })
+	return ExpandText(text, nil, func(name, _ string) string { return values[name] })
 }
 
 // allowedText returns what rate limits let through in the long run, as far as it is known.

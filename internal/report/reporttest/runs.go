@@ -83,13 +83,13 @@ type variant struct {
 
 // variantOf returns a variant of a run.
 func (v *variant) variantOf(base *result.Run) *result.Run {
-	run := patched(*base, v.Run)
+	run := applyPatch(*base, v.Run)
 	if v.Points == nil {
 		return &run
 	}
 	run.Points = nil
 	for _, unlike := range v.Points {
-		p := patched(base.Points[0], unlike.Changes)
+		p := applyPatch(base.Points[0], unlike.Changes)
 		for name, s := range unlike.Summaries {
 			p.Metrics.SetSummary(name, SummaryAround(int64(s[0]), s[1]))
 		}
@@ -98,16 +98,16 @@ func (v *variant) variantOf(base *result.Run) *result.Run {
 	return &run
 }
 
-// patched returns a value with changes.
-func patched[T any](base T, changes map[string]any) (changed T) {
+// applyPatch returns a value with changes.
+func applyPatch[T any](base T, changes map[string]any) (changed T) {
 	var plain any
-	convert(base, &plain)
-	convert(mergePatch(plain, changes), &changed)
+	convertJSON(base, &plain)
+	convertJSON(mergePatch(plain, changes), &changed)
 	return changed
 }
 
-// convert makes one value of another by way of JSON.
-func convert(from, to any) {
+// convertJSON makes one value of another by way of JSON.
+func convertJSON(from, to any) {
 	data, err := json.Marshal(from)
 	if err == nil {
 		err = json.Unmarshal(data, to)

@@ -60,12 +60,9 @@ func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
 	if a.USDPerMOutput != nil || b.USDPerMOutput != nil {
 		m.Legend.addText("$ per million output tokens within the SLO, at the load that was verified")
 	}
-	for _, s := range []struct {
-		name string
-		of   *compare.Found
-	}{{p.A, a}, {p.B, b}} {
-		if s.of.Binding != "" && s.of.Binding != p.Capacity.SLO {
-			m.Notes.addText(s.name + ": " + s.of.Binding + " is reached first")
+	for i, found := range []*compare.Found{a, b} {
+		if found.Binding != "" && found.Binding != p.Capacity.SLO {
+			m.Notes.addText([]string{p.A, p.B}[i] + ": " + found.Binding + " is reached first")
 		}
 	}
 	for _, l := range p.Left {
@@ -156,13 +153,11 @@ func capacityText(f *compare.Found, unit string) string {
 // noCapacity says why searches were not compared, and what to do.
 func noCapacity(p *compare.Pair) string {
 	var without []string
-	for _, s := range []struct {
-		name string
-		of   *compare.Found
-	}{{p.A, &p.Capacity.A}, {p.B, &p.Capacity.B}} {
-		if !s.of.IsKnown() {
-			without = append(without, s.name)
-		}
+	if !p.Capacity.A.IsKnown() {
+		without = append(without, p.A)
+	}
+	if !p.Capacity.B.IsKnown() {
+		without = append(without, p.B)
 	}
 	return "nothing is known of the capacity of " + strings.Join(without, " and ") + ": pitot find --continue RUN goes on with it"
 }

@@ -441,9 +441,9 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		}
 		return false
 	})
-	for i := range c.Pairs {
-		p := &c.Pairs[i]
-		if x := p.Overload; x != nil && p.B == v.B {
+	pairs := comparedPairs(c, v.B)
+	for _, p := range pairs {
+		if x := p.Overload; x != nil {
 			text := x.Text(p.What)
 			if x.Side == v.B {
 				text = "it" + strings.TrimPrefix(text, v.B)
@@ -483,8 +483,8 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		m.Claim += ", " + string(v.Scope)
 		m.More.addText(scopeNote(v.Scope))
 	}
-	for i := range c.Pairs {
-		if p := &c.Pairs[i]; p.B == v.B && p.Capacity != nil && c.Primary == "" {
+	for _, p := range pairs {
+		if p.Capacity != nil && c.Primary == "" {
 			m.answerFromCapacities(p, v)
 		}
 	}
@@ -551,17 +551,22 @@ func (m *AnswerModel) leadWithPrimary(c *compare.Comparison, v compare.Verdict, 
 	m.Basis, m.Aside = strings.Join(primaryChanges(c, v.B), ", "), false
 }
 
-// primaryChanges are those of the primary metric, at each load.
-func primaryChanges(c *compare.Comparison, b string) (out []string) {
-	places := 0
-	for _, p := range c.Pairs {
-		if p.B == b {
-			places++
+// comparedPairs are the pairs in which a side is compared with the first.
+func comparedPairs(c *compare.Comparison, side string) (pairs []*compare.Pair) {
+	for i := range c.Pairs {
+		if c.Pairs[i].B == side {
+			pairs = append(pairs, &c.Pairs[i])
 		}
 	}
-	for _, p := range c.Pairs {
+	return pairs
+}
+
+// primaryChanges are those of the primary metric, at each load.
+func primaryChanges(c *compare.Comparison, b string) (out []string) {
+	pairs := comparedPairs(c, b)
+	for _, p := range pairs {
 		for _, r := range p.Rows {
-			if p.B != b || !r.Primary {
+			if !r.Primary {
 				continue
 			}
 			text := say.RelativeChange(r.Change, r.OfShare())
@@ -572,7 +577,7 @@ func primaryChanges(c *compare.Comparison, b string) (out []string) {
 				}
 				text += ")"
 			}
-			if places > 1 {
+			if len(pairs) > 1 {
 				text += " at " + p.What
 				if r.Verdict != compare.Undistinguished {
 					text += ", " + r.Verdict
@@ -597,12 +602,8 @@ func namedChanges(c *compare.Comparison, b string, counts func(*compare.Row) boo
 		size        float64
 	}
 	var all []change
-	places := 0
-	for _, p := range c.Pairs {
-		if p.B != b {
-			continue
-		}
-		places++
+	pairs := comparedPairs(c, b)
+	for _, p := range pairs {
 		for _, r := range p.Rows {
 			if counts(&r) {
 				all = append(all, change{r.Metric + " " + say.RelativeChange(r.Change, r.OfShare()), p.What, math.Abs(r.Change)})
@@ -612,7 +613,7 @@ func namedChanges(c *compare.Comparison, b string, counts func(*compare.Row) boo
 	slices.SortStableFunc(all, func(x, y change) int { return cmp.Compare(y.size, x.size) })
 	for _, x := range all[:min(mostNamed, len(all))] {
 		text := x.text
-		if places > 1 {
+		if len(pairs) > 1 {
 			text += " at " + x.where
 		}
 		out.addText(text)

@@ -166,17 +166,12 @@ func presetSettings(p workload.Preset) []string {
 func (d *Drawing) QuantileTable() Table {
 	t := NewTable("", "mean", "p1", "p10", "p50", "p90", "p99", "max")
 	add := func(name string, values []float64, written func(float64) string) {
-		n := len(values)
-		if n == 0 {
+		if len(values) == 0 {
 			return
 		}
-		mean := 0.
-		for _, x := range values {
-			mean += x / float64(n)
-		}
-		row := []string{strings.TrimPrefix(name, ": "), written(mean)}
+		row := []string{strings.TrimPrefix(name, ": "), written(meanOf(values))}
 		for _, p := range []float64{.01, .1, .5, .9, .99, 1} {
-			row = append(row, written(values[min(int(p*float64(n)), n-1)]))
+			row = append(row, written(valueAt(values, p)))
 		}
 		t.AddRow(row...)
 	}
@@ -191,4 +186,16 @@ func (d *Drawing) QuantileTable() Table {
 		add(name+"gaps between arrivals, ms", p.Gaps, say.Quantity)
 	}
 	return t
+}
+
+func meanOf(values []float64) (mean float64) {
+	for _, x := range values {
+		mean += x / float64(len(values))
+	}
+	return mean
+}
+
+// valueAt is the value behind a share of some, in order.
+func valueAt(values []float64, share float64) float64 {
+	return values[min(int(share*float64(len(values))), len(values)-1)]
 }

@@ -190,17 +190,12 @@ func drawHistogram(p *printer, l workload.Lengths) {
 
 // bars draws values, in order, that are there: what they come to, and their histogram.
 func bars(p *printer, values []float64, written func(float64) string) {
-	n := len(values)
-	at := func(share float64) string { return written(values[min(int(share*float64(n)), n-1)]) }
-	if values[0] == values[n-1] {
+	at := func(share float64) string { return written(valueAt(values, share)) }
+	if values[0] == values[len(values)-1] {
 		p.line("  %s each", at(0))
 		return
 	}
-	mean := 0.
-	for _, x := range values {
-		mean += x / float64(n)
-	}
-	p.write("", "  ", "mean "+written(mean), "p50 "+at(.5), "p90 "+at(.9), "p99 "+at(.99))
+	p.write("", "  ", "mean "+written(meanOf(values)), "p50 "+at(.5), "p90 "+at(.9), "p99 "+at(.99))
 	drawOctaves(p, values)
 }
 

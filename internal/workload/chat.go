@@ -5,46 +5,41 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pitot/internal/workload/field"
 )
 
-// parseChat reads an OpenAI chat request. Messages with anything but a role
+// chatOf reads an OpenAI chat request. Messages with anything but a role
 // and a text (tool calls, images) go into the body as they are as well, and
 // are sent from there.
-func parseChat(raw []byte) (record, string, error) {
-	o, err := parseObject(raw)
-	if err != nil {
-		return record{}, "", err
-	}
+func chatOf(o object) (record, error) {
 	var messages []object
 	if json.Unmarshal(o["messages"], &messages) != nil || len(messages) == 0 {
-		return record{}, "", errors.New("messages: want an array of one or more objects")
+		return record{}, errors.New("messages: want an array of one or more objects")
 	}
 	r := record{messages: make([]Message, len(messages))}
 	allPlain, empty := true, true
 	for i, m := range messages {
 		message, plain, err := parseMessage(m)
 		if err != nil {
-			return record{}, "", fmt.Errorf("message %d: %w", i+1, err)
+			return record{}, fmt.Errorf("message %d: %w", i+1, err)
 		}
 		r.messages[i] = message
 		allPlain = allPlain && plain
 		empty = empty && plain && strings.TrimSpace(message.Segments[0].Text) == ""
 	}
 	if empty {
-		return record{}, skipEmpty, nil
+		return record{}, skipEmpty
 	}
-	r.output, err = o.tokensAt("max_completion_tokens", "max_tokens", "output_length")
-	if err != nil || r.output == 0 {
-		return record{}, skipNoOutput, err
+	output, err := o.tokensAt("max_completion_tokens", "max_tokens", "output_length")
+	if err != nil {
+		return record{}, err
 	}
+	r.output = output
 	if r.prependSystem(o); len(r.messages) > len(messages) && !allPlain { // what is sent as it stands has it too
-		said, err := json.Marshal(map[string]string{"role": "system", "content": r.messages[0].Segments[0].Text})
-		if err != nil {
-			return record{}, "", err
-		}
+		said, _ := json.Marshal(map[string]string{"role": "system", "content": r.messages[0].Segments[0].Text})
 		list := bytes.TrimLeft(o["messages"], " \t\r\n")
 		o["messages"] = json.RawMessage("[" + string(said) + "," + string(list[1:]))
 	}
@@ -59,8 +54,8 @@ func parseChat(raw []byte) (record, string, error) {
 	if allPlain {
 		delete(o, "messages")
 	}
-	r.body, err = o.remainingBody()
-	return r, "", err
+	r.body = o.remainingBody()
+	return r, nil
 }
 
 // parseMessage reads one message. plain tells that role and text are all
@@ -76,11 +71,8 @@ func parseMessage(o object) (m Message, plain bool, err error) {
 		return Message{}, false, err
 	}
 	m.Segments = []Segment{{Text: text}}
-	switch m.Role {
-	case "system", "user", "assistant":
-		plain = isText && keys == 2
-	}
-	return m, plain, nil
+	known := slices.Contains([]string{"system", "user", "assistant"}, m.Role)
+	return m, known && isText && keys == 2, nil
 }
 
 // contentText is the text of a message's content: a string, or the text parts

@@ -470,36 +470,36 @@ func (h *Head) isRequests(holds string) bool {
 }
 
 // parseRequest reads a prompt in Pitot's own format.
-func parseRequest(raw []byte) (record, string, error) {
+func parseRequest(raw []byte) (record, error) {
 	var q requestsRow
 	if err := json.Unmarshal(raw, &q); err != nil {
-		return record{}, "", fmt.Errorf("want a request of %s: %w", requestsSchema, err)
+		return record{}, fmt.Errorf("want a request of %s: %w", requestsSchema, err)
 	}
 	r := record{output: Unknown, body: q.Body}
 	if q.DueNS != nil {
 		if *q.DueNS < 0 || *q.DueNS > math.MaxInt64/2 {
-			return record{}, "", errors.New("due_ns: want nanoseconds since the first request")
+			return record{}, errors.New("due_ns: want nanoseconds since the first request")
 		}
 		r.due, r.timed = *q.DueNS, true
 	}
 	if string(q.Body) == "null" {
 		r.body = nil
 	} else if q.Body != nil && bytes.TrimSpace(q.Body)[0] != '{' {
-		return record{}, "", fmt.Errorf("body: want a JSON object")
+		return record{}, fmt.Errorf("body: want a JSON object")
 	}
 	if q.Output != nil {
 		if *q.Output < 0 || *q.Output > MaxLength {
-			return record{}, "", fmt.Errorf("output_tokens: want a whole number of tokens, 0 to %d", MaxLength)
+			return record{}, fmt.Errorf("output_tokens: want a whole number of tokens, 0 to %d", MaxLength)
 		}
 		if r.output = int(*q.Output); r.output == 0 {
-			return record{}, skipNoOutput, nil
+			return record{}, skipNoOutput
 		}
 	}
 	if q.Messages == nil || len(*q.Messages) == 0 {
-		return record{}, skipEmpty, nil
+		return record{}, skipEmpty
 	}
 	for _, m := range *q.Messages {
-		r.messages = append(r.messages, Message{Role: m.Role, Segments: []Segment{{Text: m.Content}}})
+		r.messages = append(r.messages, TextMessage(m.Role, m.Content))
 	}
-	return r, "", nil
+	return r, nil
 }

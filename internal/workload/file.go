@@ -211,16 +211,16 @@ func (f *File) indexRequests() error {
 				return nil
 			}
 		}
-		r, skip, err := f.format.parse(raw)
+		r, err := f.format.parse(raw)
+		if skip, ok := errors.AsType[skipReason](err); ok {
+			f.stats.Skipped[string(skip)]++
+			return nil
+		}
 		if err != nil && f.stats.Records == 1 {
 			return err // another kind of file, perhaps
 		}
 		if err != nil {
 			bad.add(&f.stats, offset, err)
-			return nil
-		}
-		if skip != "" {
-			f.stats.Skipped[skip]++
 			return nil
 		}
 		if len(r.later) > 0 {
@@ -271,7 +271,7 @@ func (f *File) inTime() error {
 	}
 	f.entries = slices.DeleteFunc(f.entries, func(e entry) bool { return e.due == noTime })
 	if n := f.stats.Requests - len(f.entries); n > 0 {
-		f.stats.Skipped[skipNoTime] += n
+		f.stats.Skipped[string(skipNoTime)] += n
 		f.stats.Requests = len(f.entries)
 	}
 	slices.SortStableFunc(f.entries, func(a, b entry) int { return cmp.Compare(a.due, b.due) })
@@ -330,7 +330,7 @@ func (f *File) read(i int64) (record, error) {
 	if crc32.Checksum(raw, castagnoli) != e.sum {
 		return record{}, &FileError{Path: f.path, Err: errChanged}
 	}
-	r, _, err := f.format.parse(raw)
+	r, err := f.format.parse(raw)
 	if err != nil {
 		return record{}, &FileError{Path: f.path, Err: err}
 	}

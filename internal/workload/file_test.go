@@ -63,13 +63,13 @@ func TestExampleFiles(t *testing.T) {
 		skipped      map[string]int
 		want         []string
 	}{
-		{"sharegpt_sample.json", "sharegpt", map[string]int{skipOneTurn: 1}, []string{
+		{"sharegpt_sample.json", "sharegpt", map[string]int{string(skipOneTurn): 1}, []string{
 			"user: Explain what a ring buffer is in two sentences.; 52",
 			"user: Give me a short packing list for a rainy weekend in the hills.; 32",
 			"user: Translate into German: The train leaves at noon from platform four.; 15",
 			"user: Write a Go function that reverses a slice of ints in place.; 35",
 		}},
-		{"openai_batch_sample.jsonl", "openai-batch", map[string]int{skipNotChat: 1}, []string{
+		{"openai_batch_sample.jsonl", "openai-batch", map[string]int{string(skipNotChat): 1}, []string{
 			"system: Answer briefly.; user: Name three rivers.; 32",
 			`user: What is seven times eight?; 8; {"temperature":0}`,
 		}},
@@ -131,15 +131,15 @@ func TestFileKinds(t *testing.T) {
 
 func TestSkipped(t *testing.T) {
 	for content, want := range map[string]string{
-		`{"prompt":"a"}` + "\n" + `{"prompt":" \n"}`:                                                          skipEmpty,
-		`{"prompt":"a"}` + "\n" + `{"prompt":"b","output_tokens":0}`:                                          skipNoOutput,
-		`{"text":"a"}` + "\n" + `{"text":"b","image":"c.png"}`:                                                skipMedia,
-		`{"text":"a"}` + "\n" + `{"text":"b","output_length":0}`:                                              skipNoOutput,
-		`{"messages":[{"role":"user","content":"q"}]}` + "\n" + `{"messages":[{"role":"user","content":""}]}`: skipEmpty,
-		`[` + conversation("human", "gpt") + `,` + conversation("gpt", "system") + `]`:                        skipNoHuman,
-		`[` + conversation("human", "gpt") + `,` + conversation("gpt", "human") + `]`:                         skipNoAnswer,
-		`[` + conversation("human", "gpt") + `,` + conversation("human", "human") + `]`:                       skipNoAnswer,
-		`[` + conversation("human", "gpt") + `,` + conversation("human") + `]`:                                skipOneTurn,
+		`{"prompt":"a"}` + "\n" + `{"prompt":" \n"}`:                                                          string(skipEmpty),
+		`{"prompt":"a"}` + "\n" + `{"prompt":"b","output_tokens":0}`:                                          string(skipNoOutput),
+		`{"text":"a"}` + "\n" + `{"text":"b","image":"c.png"}`:                                                string(skipMedia),
+		`{"text":"a"}` + "\n" + `{"text":"b","output_length":0}`:                                              string(skipNoOutput),
+		`{"messages":[{"role":"user","content":"q"}]}` + "\n" + `{"messages":[{"role":"user","content":""}]}`: string(skipEmpty),
+		`[` + conversation("human", "gpt") + `,` + conversation("gpt", "system") + `]`:                        string(skipNoHuman),
+		`[` + conversation("human", "gpt") + `,` + conversation("gpt", "human") + `]`:                         string(skipNoAnswer),
+		`[` + conversation("human", "gpt") + `,` + conversation("human", "human") + `]`:                       string(skipNoAnswer),
+		`[` + conversation("human", "gpt") + `,` + conversation("human") + `]`:                                string(skipOneTurn),
 	} {
 		f := open(t, written(t, content), FileOptions{})
 		if s := f.Stats(); s.Records != 2 || s.Requests != 1 || !maps.Equal(s.Skipped, map[string]int{want: 1}) {
@@ -153,7 +153,7 @@ func TestSkipped(t *testing.T) {
 func TestUnreadRecords(t *testing.T) {
 	f := open(t, written(t, "{\"prompt\":\"a\"}\n{\"prompt\":5}\n{\"prompt\":\"b\"}\n{\"prompt\":6}\n{\"prompt\":\"c\"}\n{\"prompt\":\"\"}\n{\"prompt\":\"d\",\"output_tokens\":-1}\n{\"prompt\":\"e\"}\n"), FileOptions{})
 	s := f.Stats()
-	if s.Records != 8 || s.Requests != 4 || !maps.Equal(s.Skipped, map[string]int{"prompt: want a string": 2, skipEmpty: 1, "output_tokens: want a whole number of tokens, 0 to 16777216": 1}) ||
+	if s.Records != 8 || s.Requests != 4 || !maps.Equal(s.Skipped, map[string]int{"prompt: want a string": 2, string(skipEmpty): 1, "output_tokens: want a whole number of tokens, 0 to 16777216": 1}) ||
 		s.First["prompt: want a string"] != 2 || len(s.First) != 2 {
 		t.Errorf("%+v", s)
 	}
@@ -409,8 +409,8 @@ func FuzzParsers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for _, format := range append(objectFormats(), format{name: "text", parse: parseText}, agenticTrace()) {
 			before := bytes.Clone(raw)
-			r, skip, err := format.parse(raw)
-			if err == nil && skip == "" && len(r.messages) == 0 {
+			r, err := format.parse(raw)
+			if err == nil && len(r.messages) == 0 {
 				t.Errorf("%s: %q gives neither messages nor a reason", format.name, raw)
 			}
 			if !bytes.Equal(raw, before) {

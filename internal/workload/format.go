@@ -26,8 +26,19 @@ type format struct {
 	header    bool // the first record is none
 }
 
-// parser reads a record. skip says why a well-formed record cannot be asked.
-type parser func(raw []byte) (r record, skip string, err error)
+// parser reads a record. Its error is a [skipReason] where a well-formed record cannot be asked.
+type parser func(raw []byte) (record, error)
+
+// objectParser reads records that are JSON objects.
+func objectParser(parse func(o object) (record, error)) parser {
+	return func(raw []byte) (record, error) {
+		o, err := parseObject(raw)
+		if err != nil {
+			return record{}, err
+		}
+		return parse(o)
+	}
+}
 
 // record holds what a request needs of its record.
 type record struct {
@@ -53,15 +64,15 @@ func objectFormats() []format {
 	asked := []field.Field{field.System}
 	all := []field.Field{field.System, field.Suffix, field.Sampling, field.Tools, field.Media, field.Context, field.Adapter, field.Scheduling}
 	return []format{
-		{name: "openai-batch", keys: []string{"custom_id", "body"}, parse: parseBatch, takes: all},
-		{name: "payloads", keys: []string{"payload", "payloads"}, parse: parsePayload, takes: all},
+		{name: "openai-batch", keys: []string{"custom_id", "body"}, parse: objectParser(batchOf), takes: all},
+		{name: "payloads", keys: []string{"payload", "payloads"}, parse: objectParser(payloadOf), takes: all},
 		{name: "aiperf-multi-turn", keys: []string{"turns"}, parse: parseMultiTurn, takes: []field.Field{field.Delay}},
-		{name: "log", parse: parseLogged, takes: asked},
-		{name: "openai-chat", keys: []string{"messages"}, parse: parseChat, takes: all},
+		{name: "log", parse: objectParser(loggedOf), takes: asked},
+		{name: "openai-chat", keys: []string{"messages"}, parse: objectParser(chatOf), takes: all},
 		{name: "sharegpt", keys: []string{"conversations", "conversation"}, parse: parseShareGPT, estimated: true, takes: asked},
-		{name: "vllm-custom", keys: []string{"prompt"}, parse: parseCustom, takes: asked},
-		{name: "guidellm", keys: []string{"prompt_0", "question", "instruction", "input_text"}, parse: parseAliased, takes: asked},
-		{name: "aiperf-single-turn", keys: []string{"text", "text_input"}, parse: parseSingleTurn, takes: asked},
+		{name: "vllm-custom", keys: []string{"prompt"}, parse: objectParser(promptOf), takes: asked},
+		{name: "guidellm", keys: []string{"prompt_0", "question", "instruction", "input_text"}, parse: objectParser(aliasedOf), takes: asked},
+		{name: "aiperf-single-turn", keys: []string{"text", "text_input"}, parse: objectParser(singleTurnOf), takes: asked},
 	}
 }
 
@@ -88,10 +99,8 @@ func detectFormat(kind container, raw []byte) (format, error) {
 		if f.name == "log" && isLogged(o) {
 			return f, nil
 		}
-		for _, key := range f.keys {
-			if o[key] != nil {
-				return f, nil
-			}
+		if o.firstKey(f.keys...) != "" {
+			return f, nil
 		}
 		want = append(want, f.keys...)
 	}
@@ -103,54 +112,49 @@ func detectFormat(kind container, raw []byte) (format, error) {
 }
 
 // promptRecord is a record with one literal question.
-func promptRecord(text string, output int) (record, string, error) {
+func promptRecord(text string, output int) (record, error) {
 	if strings.TrimSpace(text) == "" {
-		return record{}, skipEmpty, nil
+		return record{}, skipEmpty
 	}
-	return record{messages: []Message{{Role: "user", Segments: []Segment{{Text: text}}}}, output: output}, "", nil
+	return record{messages: []Message{TextMessage("user", text)}, output: output}, nil
 }
+
+// skipReason says why a record is skipped.
+type skipReason string
+
+func (s skipReason) Error() string { return string(s) }
 
 // Why records are skipped.
 const (
-	skipEmpty    = "empty prompt"
-	skipNoOutput = "asks for no output tokens"
-	skipNotChat  = "no chat request"
-	skipMedia    = "images, audio or video"
-	skipOneTurn  = "fewer than two turns"
-	skipNoHuman  = "no human turn"
-	skipNoAnswer = "no answer to the first human turn"
-	skipNoTime   = "no time, which others have"
+	skipEmpty    skipReason = "empty prompt"
+	skipNoOutput skipReason = "asks for no output tokens"
+	skipNotChat  skipReason = "no chat request"
+	skipMedia    skipReason = "images, audio or video"
+	skipOneTurn  skipReason = "fewer than two turns"
+	skipNoHuman  skipReason = "no human turn"
+	skipNoAnswer skipReason = "no answer to the first human turn"
+	skipNoTime   skipReason = "no time, which others have"
 )
 
-func parseText(raw []byte) (record, string, error) {
+func parseText(raw []byte) (record, error) {
 	if !utf8.Valid(raw) {
-		return record{}, "", errors.New("want UTF-8 text, one prompt a line")
+		return record{}, errors.New("want UTF-8 text, one prompt a line")
 	}
 	return promptRecord(string(raw), Unknown)
 }
 
-func parseCustom(raw []byte) (record, string, error) {
-	o, err := parseObject(raw)
-	if err != nil {
-		return record{}, "", err
-	}
-	return customOf(o, "prompt")
-}
+func promptOf(o object) (record, error) { return customOf(o, "prompt") }
 
-// parseAliased reads a question under any of the names that people give it.
-func parseAliased(raw []byte) (record, string, error) {
-	o, err := parseObject(raw)
-	if err != nil {
-		return record{}, "", err
-	}
+// aliasedOf reads a question under any of the names that people give it.
+func aliasedOf(o object) (record, error) {
 	return customOf(o, "prompt_0", "prompt", "question", "text", "text_input", "instruction", "input_text", "content", "query")
 }
 
 // customOf is a question, what its system prompt says, and how long its answer is to be.
-func customOf(o object, keys ...string) (record, string, error) {
+func customOf(o object, keys ...string) (record, error) {
 	text, err := o.stringOf(keys...)
 	if err != nil {
-		return record{}, "", err
+		return record{}, err
 	}
 	if o.firstKey(keys...) == "instruction" { // Alpaca's, and Dolly's
 		for _, key := range []string{"input", "context"} {
@@ -161,22 +165,20 @@ func customOf(o object, keys ...string) (record, string, error) {
 		}
 	}
 	output, err := o.answerTokens()
-	if err != nil || output == 0 {
-		return record{}, skipNoOutput, err
+	if err != nil {
+		return record{}, err
 	}
-	r, skip, err := promptRecord(text, output)
-	for k := 1; o["prompt_0"] != nil && o[fmt.Sprint("prompt_", k)] != nil && err == nil && skip == ""; k++ { // GuideLLM's turns
+	r, err := promptRecord(text, output)
+	for k := 1; o["prompt_0"] != nil && o[fmt.Sprint("prompt_", k)] != nil && err == nil; k++ { // GuideLLM's turns
 		next := further{output: output, after: Unknown}
-		if next.text, err = o.stringOf(fmt.Sprint("prompt_", k)); err == nil && o[fmt.Sprint("output_tokens_count_", k)] != nil {
-			next.output, err = o.tokensAt(fmt.Sprint("output_tokens_count_", k))
-		}
-		if next.output == 0 {
-			return record{}, skipNoOutput, err
+		count := fmt.Sprint("output_tokens_count_", k)
+		if next.text, err = o.stringOf(fmt.Sprint("prompt_", k)); err == nil && o[count] != nil {
+			next.output, err = o.tokensAt(count)
 		}
 		r.later = append(r.later, next)
 	}
 	r.prependSystem(o)
-	return r, skip, err
+	return r, err
 }
 
 // prependSystem puts what an object's own field for a system prompt says in front, where no message
@@ -186,83 +188,69 @@ func (r *record) prependSystem(o object) {
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(o)) {
-		if field.ParseName(key).Field != field.System {
-			continue
-		}
-		if text := o.stringAt(key); strings.TrimSpace(text) != "" {
-			r.messages = append([]Message{{Role: "system", Segments: []Segment{{Text: text}}}}, r.messages...)
+		text := o.stringAt(key)
+		if field.ParseName(key).Field == field.System && strings.TrimSpace(text) != "" {
+			r.messages = append([]Message{TextMessage("system", text)}, r.messages...)
 			return
 		}
 	}
 }
 
-func parseSingleTurn(raw []byte) (record, string, error) {
-	o, err := parseObject(raw)
-	if err != nil {
-		return record{}, "", err
-	}
-	for _, medium := range []string{"image", "images", "audio", "audios", "video", "videos"} {
-		if o[medium] != nil {
-			return record{}, skipMedia, nil
-		}
+func singleTurnOf(o object) (record, error) {
+	if o.firstKey("image", "images", "audio", "audios", "video", "videos") != "" {
+		return record{}, skipMedia
 	}
 	text, err := o.stringOf("text", "text_input")
 	if err != nil {
-		return record{}, "", err
+		return record{}, err
 	}
 	output, err := o.answerTokens()
-	if err != nil || output == 0 {
-		return record{}, skipNoOutput, err
+	if err != nil {
+		return record{}, err
 	}
-	r, skip, err := promptRecord(text, output)
+	r, err := promptRecord(text, output)
+	if err != nil {
+		return r, err
+	}
 	r.prependSystem(o)
-	if extra := o["extra"]; extra != nil && skip == "" && err == nil {
-		more, err := parseObject(extra)
+	if o["extra"] != nil {
+		extra, err := parseObject(o["extra"])
 		if err != nil {
-			return record{}, "", fmt.Errorf("extra: %w", err)
+			return record{}, fmt.Errorf("extra: %w", err)
 		}
-		if r.body, err = more.remainingBody(); err != nil {
-			return record{}, "", err
-		}
+		r.body = extra.remainingBody()
 	}
-	return r, skip, err
+	return r, nil
 }
 
-// parsePayload asks the requests of a session in genai-perf's and AIPerf's inputs.json: the
+// payloadOf asks the requests of a session in genai-perf's and AIPerf's inputs.json: the
 // first as it stands, of further ones what they ask last.
-func parsePayload(raw []byte) (record, string, error) {
-	o, err := parseObject(raw)
-	if err != nil {
-		return record{}, "", err
-	}
-	key, value := "payloads", o["payloads"]
-	if value == nil {
-		key, value = "payload", o["payload"]
-	}
+func payloadOf(o object) (record, error) {
+	key := o.firstKey("payloads", "payload")
 	var list []json.RawMessage
-	if json.Unmarshal(value, &list) != nil {
-		list = []json.RawMessage{value}
+	if json.Unmarshal(o[key], &list) != nil {
+		list = []json.RawMessage{o[key]}
 	}
 	if len(list) == 0 {
-		return record{}, skipEmpty, nil
+		return record{}, skipEmpty
 	}
-	parse := func(raw json.RawMessage) (record, string, error) {
-		if inner, err := parseObject(raw); err == nil && inner["messages"] != nil {
-			return parseChat(raw)
+	parse := objectParser(func(o object) (record, error) {
+		if o["messages"] != nil {
+			return chatOf(o)
 		}
-		return parseCustom(raw)
-	}
-	r, skip, err := parse(list[0])
-	for k := 1; k < len(list) && err == nil && skip == ""; k++ {
+		return promptOf(o)
+	})
+	r, err := parse(list[0])
+	for k := 1; k < len(list) && err == nil; k++ {
 		var next record
-		if next, skip, err = parse(list[k]); err == nil && skip == "" {
+		if next, err = parse(list[k]); err == nil {
 			r.later = append(r.later, next.lastTurn())
 		}
 	}
 	if err != nil {
-		return record{}, "", fmt.Errorf("%s: %w", key, err)
+		return record{}, fmt.Errorf("%s: %w", key, err)
 	}
-	return r, skip, nil
+	return r, nil
 }
 
 // lastTurn returns the part of a request that is new after everything said before it. This is its
@@ -283,31 +271,28 @@ func agenticTrace() format {
 }
 
 // parseAgentic asks the turns of one. What tools answered is asked as the user's.
-func parseAgentic(raw []byte) (record, string, error) {
+func parseAgentic(raw []byte) (record, error) {
 	var turns []object
 	if json.Unmarshal(raw, &turns) != nil || len(turns) == 0 {
-		return record{}, "", errors.New("want a conversation: an array of one or more turns with messages")
+		return record{}, errors.New("want a conversation: an array of one or more turns with messages")
 	}
 	var all record
 	for k, o := range turns {
 		o.dropNulls()
 		var messages []object
 		if json.Unmarshal(o["messages"], &messages) != nil || len(messages) == 0 {
-			return record{}, "", fmt.Errorf("turn %d: messages: want an array of one or more objects", k+1)
+			return record{}, fmt.Errorf("turn %d: messages: want an array of one or more objects", k+1)
 		}
 		output, err := o.answerTokens()
 		if err != nil {
-			return record{}, "", fmt.Errorf("turn %d: %w", k+1, err)
-		}
-		if output == 0 {
-			return record{}, skipNoOutput, nil
+			return record{}, fmt.Errorf("turn %d: %w", k+1, err)
 		}
 		var texts []string
 		var list []Message
 		for i, m := range messages {
 			message, _, err := parseMessage(m)
 			if err != nil {
-				return record{}, "", fmt.Errorf("turn %d, message %d: %w", k+1, i+1, err)
+				return record{}, fmt.Errorf("turn %d, message %d: %w", k+1, i+1, err)
 			}
 			text := message.Segments[0].Text
 			if strings.TrimSpace(text) == "" || k > 0 && message.Role == "assistant" {
@@ -320,18 +305,18 @@ func parseAgentic(raw []byte) (record, string, error) {
 		}
 		switch {
 		case len(texts) == 0:
-			return record{}, skipEmpty, nil
+			return record{}, skipEmpty
 		case k == 0:
 			all.messages, all.output = list, output
 		default:
 			all.later = append(all.later, further{text: strings.Join(texts, "\n\n"), output: output, after: Unknown})
 		}
 	}
-	return all, "", nil
+	return all, nil
 }
 
 // parseMultiTurn asks the first question of AIPerf's sessions, behind what its system says.
-func parseMultiTurn(raw []byte) (record, string, error) {
+func parseMultiTurn(raw []byte) (record, error) {
 	var c struct {
 		Turns []struct {
 			Role, Text string
@@ -342,7 +327,7 @@ func parseMultiTurn(raw []byte) (record, string, error) {
 		}
 	}
 	if json.Unmarshal(raw, &c) != nil || len(c.Turns) == 0 {
-		return record{}, "", errors.New("turns: want an array of one or more objects with a text")
+		return record{}, errors.New("turns: want an array of one or more objects with a text")
 	}
 	r := record{output: Unknown}
 	asked := false
@@ -353,26 +338,26 @@ func parseMultiTurn(raw []byte) (record, string, error) {
 		role := cmp.Or(t.Role, "user")
 		if role != "user" {
 			if !asked {
-				r.messages = append(r.messages, Message{Role: role, Segments: []Segment{{Text: t.Text}}})
+				r.messages = append(r.messages, TextMessage(role, t.Text))
 			}
 			continue
 		}
 		if strings.TrimSpace(t.Text) == "" {
-			return record{}, skipEmpty, nil
+			return record{}, skipEmpty
 		}
 		output := Unknown
 		if x := t.Output; x != nil {
 			if !(*x >= 0 && *x <= MaxLength) || *x != math.Trunc(*x) {
-				return record{}, "", fmt.Errorf("output_length: want a whole number of tokens, 0 to %d", MaxLength)
+				return record{}, fmt.Errorf("output_length: want a whole number of tokens, 0 to %d", MaxLength)
 			}
 			if output = int(*x); output == 0 {
-				return record{}, skipNoOutput, nil
+				return record{}, skipNoOutput
 			}
 		}
 		after := time.Duration(Unknown)
 		if x := t.Delay; x != nil {
 			if !(*x >= 0 && *x <= 1e9) {
-				return record{}, "", errors.New("delay: want milliseconds, 0 to a thousand million")
+				return record{}, errors.New("delay: want milliseconds, 0 to a thousand million")
 			}
 			after = time.Duration(*x * 1e6)
 		}
@@ -384,24 +369,24 @@ func parseMultiTurn(raw []byte) (record, string, error) {
 		if string(t.Timestamp) != "null" {
 			r.stamp = strings.Trim(string(t.Timestamp), `"`)
 		}
-		r.messages = append(r.messages, Message{Role: role, Segments: []Segment{{Text: t.Text}}})
+		r.messages = append(r.messages, TextMessage(role, t.Text))
 	}
 	if !asked {
-		return record{}, skipNoHuman, nil
+		return record{}, skipNoHuman
 	}
-	return r, "", nil
+	return r, nil
 }
 
 // tableFormat reads the rows of a table with prompts.
 func tableFormat(t *table) format {
-	parse := func(raw []byte) (record, string, error) {
+	parse := func(raw []byte) (record, error) {
 		cells, ok := t.splitCells(raw)
 		if !ok {
-			return record{}, "", errors.New(t.rejectReason(raw))
+			return record{}, errors.New(t.rejectReason(raw))
 		}
 		o, err := t.rowObject(cells)
 		if err != nil {
-			return record{}, "", err
+			return record{}, err
 		}
 		if t.hasField(field.Messages) || t.hasField(field.Request) {
 			return loggedOf(o)
@@ -422,58 +407,51 @@ func (t *table) rowObject(cells []string) (object, error) {
 	for i, cell := range cells {
 		name := strings.ToLower(t.columns[i])
 		cell = strings.ToValidUTF8(cell, "\uFFFD")
+		text := strings.TrimSpace(cell)
 		switch f := t.is[i].Field; {
 		case f == field.Output && i == t.columnIndex(field.Output):
-			if text := strings.TrimSpace(commaToPoint(unquoteCell(cell), t.commas)); text != "" {
-				if !json.Valid([]byte(text)) {
-					return nil, fmt.Errorf("%s: want a whole number of tokens, 0 to %d", t.columns[i], MaxLength)
-				}
-				o["completion_tokens"] = json.RawMessage(text)
+			if text = strings.TrimSpace(commaToPoint(unquoteCell(cell), t.commas)); text == "" {
+				continue
 			}
+			if !json.Valid([]byte(text)) {
+				return nil, fmt.Errorf("%s: want a whole number of tokens, 0 to %d", t.columns[i], MaxLength)
+			}
+			o["completion_tokens"] = json.RawMessage(text)
 			continue
 		case f == field.Messages, f == field.Request, f == field.Usage:
-			if text := strings.TrimSpace(cell); json.Valid([]byte(text)) {
+			if json.Valid([]byte(text)) {
 				if !blankCell(text) {
 					o[name] = json.RawMessage(text)
 				}
 				continue
 			}
 		case strings.HasPrefix(name, "output_tokens_count"): // of GuideLLM's further turns
-			if text := strings.TrimSpace(cell); text != "" && json.Valid([]byte(text)) {
+			if json.Valid([]byte(text)) {
 				o[name] = json.RawMessage(text)
 			}
 			continue
 		}
-		if strings.TrimSpace(cell) == "" && t.is[i].Field != field.Prompt {
-			continue
+		if text != "" || t.is[i].Field == field.Prompt {
+			o[name], _ = json.Marshal(cell)
 		}
-		quoted, err := json.Marshal(cell)
-		if err != nil {
-			return nil, err
-		}
-		o[name] = quoted
 	}
 	return o, nil
 }
 
-func parseBatch(raw []byte) (record, string, error) {
-	o, err := parseObject(raw)
-	if err != nil {
-		return record{}, "", err
-	}
+func batchOf(o object) (record, error) {
 	url, err := o.stringOf("url")
 	if err != nil {
-		return record{}, "", err
+		return record{}, err
 	}
 	if !strings.HasSuffix(strings.TrimRight(url, "/"), "/chat/completions") {
-		return record{}, skipNotChat, nil
+		return record{}, skipNotChat
 	}
 	if o["body"] == nil {
-		return record{}, "", errors.New("body: want a chat request")
+		return record{}, errors.New("body: want a chat request")
 	}
-	r, skip, err := parseChat(o["body"])
+	r, err := objectParser(chatOf)(o["body"])
 	if err != nil {
-		return record{}, "", fmt.Errorf("body: %w", err)
+		return record{}, fmt.Errorf("body: %w", err)
 	}
-	return r, skip, nil
+	return r, nil
 }

@@ -34,16 +34,8 @@ func isLogged(o object) bool {
 	return request && log
 }
 
-func parseLogged(raw []byte) (record, string, error) {
-	o, err := parseObject(raw)
-	if err != nil {
-		return record{}, "", err
-	}
-	return loggedOf(o)
-}
-
 // loggedOf asks the request of a row: the surest that is there.
-func loggedOf(o object) (record, string, error) {
+func loggedOf(o object) (record, error) {
 	best, at, output := "", math.MaxInt, Unknown
 	surest := math.MaxInt
 	take := func(value json.RawMessage, rank int) error {
@@ -70,7 +62,7 @@ func loggedOf(o object) (record, string, error) {
 			rank = 300
 		case field.Output:
 			if err := take(value, is.Rank); err != nil {
-				return record{}, "", fmt.Errorf("%s: %w", key, err)
+				return record{}, fmt.Errorf("%s: %w", key, err)
 			}
 		case field.Usage:
 			var usage object
@@ -90,22 +82,20 @@ func loggedOf(o object) (record, string, error) {
 		}
 	}
 	if best == "" {
-		return record{}, skipEmpty, nil
+		return record{}, skipEmpty
 	}
 	if output == 0 {
-		return record{}, skipNoOutput, nil
+		return record{}, skipNoOutput
 	}
-	r, skip, err := requestIn(o[best], 0)
+	r, err := requestIn(o[best], 0)
 	if err != nil {
-		return record{}, "", fmt.Errorf("%s: %w", best, err)
+		return record{}, fmt.Errorf("%s: %w", best, err)
 	}
 	if output != Unknown {
 		r.output = output
 	}
-	if skip == "" {
-		r.prependSystem(o)
-	}
-	return r, skip, nil
+	r.prependSystem(o)
+	return r, nil
 }
 
 // deepestRequest is the depth within objects and strings to which the search for a request goes.
@@ -113,33 +103,33 @@ const deepestRequest = 4
 
 // requestIn reads a request from what a log has of it: its body, an object around that, its
 // messages, its prompt, or one of these as JSON in a string.
-func requestIn(raw json.RawMessage, depth int) (record, string, error) {
+func requestIn(raw json.RawMessage, depth int) (record, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || depth > deepestRequest {
-		return record{}, skipEmpty, nil
+		return record{}, skipEmpty
 	}
 	switch raw[0] {
 	case '"':
 		var text string
 		if err := json.Unmarshal(raw, &text); err != nil {
-			return record{}, "", err
+			return record{}, err
 		}
 		if inner := strings.TrimSpace(text); len(inner) > 0 && bytes.IndexByte([]byte(`{["`), inner[0]) >= 0 && json.Valid([]byte(inner)) {
 			return requestIn(json.RawMessage(inner), depth+1)
 		}
 		return promptRecord(text, Unknown)
 	case '[':
-		return parseChat([]byte(`{"messages":` + string(raw) + `}`))
+		return chatOf(object{"messages": raw})
 	case '{':
 		o, err := parseObject(raw)
 		if err != nil {
-			return record{}, "", err
+			return record{}, err
 		}
 		for _, key := range []string{"messages", "prompt", "body", "request", "input"} {
 			switch {
 			case blankCell(string(o[key])) || o[key] == nil:
 			case key == "messages":
-				return parseChat(raw)
+				return chatOf(o)
 			case key == "prompt":
 				return customOf(o, key)
 			default:
@@ -147,23 +137,23 @@ func requestIn(raw json.RawMessage, depth int) (record, string, error) {
 			}
 		}
 	}
-	return record{}, "", errors.New("want a request with messages or a prompt")
+	return record{}, errors.New("want a request with messages or a prompt")
 }
 
 // parseConversation reads a conversation as EvalScope has it: an array of messages. Its first
 // question is asked, behind what its system says; further ones follow the answers that are
 // recorded.
-func parseConversation(raw []byte) (record, string, error) {
+func parseConversation(raw []byte) (record, error) {
 	var turns []object
 	if json.Unmarshal(raw, &turns) != nil || len(turns) == 0 {
-		return record{}, "", errors.New("want a conversation: an array of one or more messages, each with role and content")
+		return record{}, errors.New("want a conversation: an array of one or more messages, each with role and content")
 	}
 	r, answer := record{output: Unknown}, ""
 	asked := false
 	for i, o := range turns {
 		m, _, err := parseMessage(o)
 		if err != nil {
-			return record{}, "", fmt.Errorf("message %d: %w", i+1, err)
+			return record{}, fmt.Errorf("message %d: %w", i+1, err)
 		}
 		text := m.Segments[0].Text
 		switch {
@@ -179,7 +169,7 @@ func parseConversation(raw []byte) (record, string, error) {
 		}
 	}
 	if !asked {
-		return record{}, skipNoHuman, nil
+		return record{}, skipNoHuman
 	}
-	return r, "", nil
+	return r, nil
 }

@@ -37,16 +37,14 @@ func (o object) dropNulls() {
 
 // stringOf is the string under the first of these keys that is there.
 func (o object) stringOf(keys ...string) (s string, err error) {
-	for _, key := range keys {
-		if o[key] == nil {
-			continue
-		}
-		if json.Unmarshal(o[key], &s) != nil {
-			return "", fmt.Errorf("%s: want a string", key)
-		}
-		return s, nil
+	key := o.firstKey(keys...)
+	if key == "" {
+		return "", fmt.Errorf("want the key %s with a string", strings.Join(keys, " or "))
 	}
-	return "", fmt.Errorf("want the key %s with a string", strings.Join(keys, " or "))
+	if json.Unmarshal(o[key], &s) != nil {
+		return "", fmt.Errorf("%s: want a string", key)
+	}
+	return s, nil
 }
 
 // firstKey is the first of these keys that is there, "" for none.
@@ -66,19 +64,20 @@ func (o object) stringAt(key string) (s string) {
 }
 
 // tokensAt is the number under the first of these keys that is there, else
-// Unknown. Numbers are whole, but may be written as 10.0.
+// Unknown. Numbers are whole, but may be written as 10.0. None at all is [skipNoOutput].
 func (o object) tokensAt(keys ...string) (int, error) {
-	for _, key := range keys {
-		if o[key] == nil {
-			continue
-		}
-		var x float64
-		if json.Unmarshal(o[key], &x) != nil || x != math.Trunc(x) || x < 0 || x > MaxLength {
-			return 0, fmt.Errorf("%s: want a whole number of tokens, 0 to %d", key, MaxLength)
-		}
-		return int(x), nil
+	key := o.firstKey(keys...)
+	if key == "" {
+		return Unknown, nil
 	}
-	return Unknown, nil
+	var x float64
+	if json.Unmarshal(o[key], &x) != nil || x != math.Trunc(x) || x < 0 || x > MaxLength {
+		return 0, fmt.Errorf("%s: want a whole number of tokens, 0 to %d", key, MaxLength)
+	}
+	if x == 0 {
+		return 0, skipNoOutput
+	}
+	return int(x), nil
 }
 
 // answerTokens returns the number of tokens that the answer is to have, else Unknown. The surest
@@ -95,16 +94,13 @@ func (o object) answerTokens() (int, error) {
 
 // remainingBody returns what remains of a recorded request for Request.Body: everything but the
 // keys that the run sets itself. It returns nil if nothing remains.
-func (o object) remainingBody() ([]byte, error) {
+func (o object) remainingBody() []byte {
 	for _, key := range []string{"model", "stream", "stream_options", "max_tokens", "max_completion_tokens"} {
 		delete(o, key)
 	}
 	if len(o) == 0 {
-		return nil, nil
+		return nil
 	}
-	b, err := json.Marshal(o)
-	if err != nil {
-		return nil, fmt.Errorf("encode body: %w", err)
-	}
-	return b, nil
+	b, _ := json.Marshal(o) // its values were read from JSON
+	return b
 }

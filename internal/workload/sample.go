@@ -81,7 +81,7 @@ func lookPreset(p Preset) (*Trace, error) {
 func lookFile(f *File, count func(text []byte) int) (*Trace, error) {
 	s := f.Stats()
 	t := &Trace{Format: f.format.name, Records: s.Records, Rejected: s.Skipped, First: s.First, Counted: true}
-	t.Empty, t.Unused, t.Above = s.Skipped[skipEmpty], s.Unused, s.Above
+	t.Empty, t.Unused, t.Above = s.Skipped[string(skipEmpty)], s.Unused, s.Above
 	seed := maphash.MakeSeed()
 	seen := map[uint64]bool{}
 	known := false

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,83 +21,72 @@ type turn struct {
 
 func (t turn) content() string { return t.Value + t.Content }
 
-// isHuman tells who speaks.
-func (t turn) isHuman() bool {
-	switch t.From + t.Role {
-	case "human", "user":
-		return true
-	}
-	return false
-}
+func (t turn) speaker() string { return t.From + t.Role }
 
-// isAnswer tells whether the turn can be an answer.
-func (t turn) isAnswer() bool {
-	switch t.From + t.Role {
+func (t turn) isHuman() bool { return t.speaker() == "human" || t.speaker() == "user" }
+
+// answerTokens estimates the tokens of an answer, 0 where the turn is none.
+func (t turn) answerTokens() int {
+	switch t.speaker() {
 	case "human", "user", "system", "tool", "function", "observation":
-		return false
+		return 0
 	}
-	return true
+	return estimateTokens(t.content())
 }
 
 // parseShareGPT asks the first human turn of a conversation with two turns or
 // more, for as many tokens as its recorded answer is estimated to have.
-func parseShareGPT(raw []byte) (record, string, error) {
+func parseShareGPT(raw []byte) (record, error) {
 	var c struct {
 		Conversations *[]turn `json:"conversations"`
 		Conversation  *[]turn `json:"conversation"`
 	}
 	if err := json.Unmarshal(raw, &c); err != nil {
 		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return record{}, "", errors.New("want a conversation: an object with an array of turns, each with from and value, or role and content")
+			return record{}, errors.New("want a conversation: an object with an array of turns, each with from and value, or role and content")
 		}
-		return record{}, "", fmt.Errorf("want a conversation: %w", err)
+		return record{}, fmt.Errorf("want a conversation: %w", err)
 	}
-	turns := c.Conversations
-	if turns == nil {
-		turns = c.Conversation
+	list := cmp.Or(c.Conversations, c.Conversation)
+	if list == nil {
+		return record{}, errors.New("want the key conversations or conversation with an array of turns")
 	}
-	if turns == nil {
-		return record{}, "", errors.New("want the key conversations or conversation with an array of turns")
+	turns := *list
+	if len(turns) < 2 {
+		return record{}, skipOneTurn
 	}
-	if len(*turns) < 2 {
-		return record{}, skipOneTurn, nil
-	}
-	if !slices.ContainsFunc(*turns, func(t turn) bool { return t.From+t.Role != "" }) { // SGLang's: they take turns
-		for i := range *turns {
-			(*turns)[i].Role = [2]string{"user", "assistant"}[i%2]
+	if !slices.ContainsFunc(turns, func(t turn) bool { return t.speaker() != "" }) { // SGLang's: they take turns
+		for i := range turns {
+			turns[i].Role = [2]string{"user", "assistant"}[i%2]
 		}
 	}
-	for i, t := range *turns {
-		if !t.isHuman() {
-			continue
-		}
-		if i+1 == len(*turns) || !(*turns)[i+1].isAnswer() {
-			return record{}, skipNoAnswer, nil
-		}
-		output := estimateTokens((*turns)[i+1].content())
-		if output == 0 {
-			return record{}, skipNoAnswer, nil
-		}
-		r, skip, err := promptRecord(t.content(), output)
-		if i > 0 && skip == "" && err == nil && strings.TrimSpace((*turns)[0].content()) != "" && (*turns)[0].From+(*turns)[0].Role == "system" {
-			r.messages = append([]Message{{Role: "system", Segments: []Segment{{Text: (*turns)[0].content()}}}}, r.messages...)
-		}
-		if bytes.Contains(raw, []byte("ystem")) {
-			if o, err := parseObject(raw); err == nil {
-				r.prependSystem(o)
-			}
-		}
-		for k := i + 1; k+2 < len(*turns) && err == nil && skip == ""; k += 2 {
-			answer, next, last := (*turns)[k], (*turns)[k+1], (*turns)[k+2]
-			output := estimateTokens(last.content())
-			if !next.isHuman() || !last.isAnswer() || output == 0 || strings.TrimSpace(next.content()) == "" {
-				break // what goes on otherwise is not asked
-			}
-			r.later = append(r.later, further{answer: answer.content(), text: next.content(), output: output, after: Unknown})
-		}
-		return r, skip, err
+	first := slices.IndexFunc(turns, turn.isHuman)
+	if first < 0 {
+		return record{}, skipNoHuman
 	}
-	return record{}, skipNoHuman, nil
+	if first+1 == len(turns) || turns[first+1].answerTokens() == 0 {
+		return record{}, skipNoAnswer
+	}
+	r, err := promptRecord(turns[first].content(), turns[first+1].answerTokens())
+	if err != nil {
+		return r, err
+	}
+	if system := turns[0]; system.speaker() == "system" && strings.TrimSpace(system.content()) != "" {
+		r.messages = append([]Message{TextMessage("system", system.content())}, r.messages...)
+	}
+	if bytes.Contains(raw, []byte("ystem")) {
+		if o, err := parseObject(raw); err == nil {
+			r.prependSystem(o)
+		}
+	}
+	for rest := turns[first+1:]; len(rest) > 2; rest = rest[2:] {
+		answer, next, output := rest[0], rest[1], rest[2].answerTokens()
+		if !next.isHuman() || output == 0 || strings.TrimSpace(next.content()) == "" {
+			break // what goes on otherwise is not asked
+		}
+		r.later = append(r.later, further{answer: answer.content(), text: next.content(), output: output, after: Unknown})
+	}
+	return r, nil
 }
 
 // estimateTokens is about how many tokens a text has, for want of its tokenizer:

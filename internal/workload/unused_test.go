@@ -122,7 +122,7 @@ func TestInTime(t *testing.T) {
 	if got := texts(); got != "cabcab" {
 		t.Errorf("from the third on %s", got)
 	}
-	if s := f.Stats(); s.Requests != 3 || s.Skipped[skipNoTime] != 1 || s.Records != 4 {
+	if s := f.Stats(); s.Requests != 3 || s.Skipped[string(skipNoTime)] != 1 || s.Records != 4 {
 		t.Errorf("%+v", s)
 	}
 	if _, err := Open(named(t, "file", "{\"prompt\":\"a\"}\n"), FileOptions{InTime: true}); err == nil {

@@ -31,6 +31,12 @@ type Message struct {
 	Segments []Segment
 }
 
+// NewMessage returns a message of the given segments.
+func NewMessage(role string, segments ...Segment) Message { return Message{role, segments} }
+
+// TextMessage returns a message of literal text.
+func TextMessage(role, text string) Message { return NewMessage(role, Segment{Text: text}) }
+
 // Segment is a stretch of a prompt: literal text, or Words generated words
 // that depend on Seed alone. Equal segments are equal text, so a simulated
 // engine can hash them without rendering them.

@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"bytes"
+	"encoding/json"
 	"math"
 	"testing"
 
@@ -50,6 +52,15 @@ func TestPresets(t *testing.T) {
 	}
 	if len(means) > 0 {
 		t.Errorf("no presets: %v", means)
+	}
+}
+
+// The file of presets has no key that [Preset] lacks.
+func TestPresetKeys(t *testing.T) {
+	in := json.NewDecoder(bytes.NewReader(presetsFile))
+	in.DisallowUnknownFields()
+	if err := in.Decode(&[]Preset{}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -42,41 +42,63 @@ const (
 )
 
 // names has what each field is called, normal as [NormalizeName] gives it, the surest name first.
-var names = [fields][]string{
-	Time: {"starttimeunixnano", "starttime", "requesttime", "requestcreatedat", "requeststarttime", "requesttimestamp", "requestedat", "receivedat", "arrivaltime", "arrivaltimestamp",
-		"arrivedat", "arrivedtime", "arrived", "arrival", "timestamp", "tstamp", "time", "datetime", "ts", "due", "sentat", "startedat", "createdat", "date", "start", "created", "t"},
-	End:   {"endtimeunixnano", "endtime", "completedat", "finishedat", "end"},
-	First: {"completionstarttime", "firsttokentime", "firsttokenat"},
-	Delay: {"delay"},
-	Input: {"prompttokens", "inputtokens", "contexttokens", "requesttokens", "inputlength", "numprefilltokens", "isl", "inputlen", "tokensprompt", "tokensinput", "tokensin",
-		"inputusage", "requnits", "numprompttokens", "numinputtokens", "nprompttokens", "ninputtokens", "prompttokencount", "inputtokencount", "prompttokenscount", "inputtokenscount",
-		"usageprompttokens", "usageinputtokens", "usageinput", "genaiusageinputtokens", "genaiusageprompttokens", "llmusageprompttokens", "llmtokencountprompt"},
-	Output: {"completiontokens", "outputtokens", "generatedtokens", "responsetokens", "outputlength", "numdecodetokens", "osl", "outputlen", "tokenscompletion", "tokensoutput",
-		"tokensgenerated", "tokensout", "outputusage", "resunits", "numcompletiontokens", "numoutputtokens", "numgeneratedtokens", "ncompletiontokens", "noutputtokens",
-		"completiontokencount", "outputtokencount", "candidatestokencount", "outputtokenscount", "completiontokenscount",
-		"usagecompletiontokens", "usageoutputtokens", "usageoutput", "genaiusageoutputtokens", "genaiusagecompletiontokens", "llmusagecompletiontokens", "llmtokencountcompletion",
-		"maxcompletiontokens", "maxtokens"},
-	InputEither:  {"input"},
-	OutputEither: {"output"},
-	Usage:        {"usage", "usagedetails"},
-	Session:      {"sessionid", "genaiconversationid", "conversationid", "conversation", "litellmsessionid", "chatid", "threadid", "session"},
-	Client: {"userapikeyhash", "userapikey", "enduser", "clientid", "client", "userid", "user", "requestuserid", "apikeyid", "apikeyhash", "apikeyname", "apikey", "tenant", "teamid",
-		"organization", "enduserid", "safetyidentifier", "clientaddress"},
-	Prompt:   {"prompt0", "prompt", "question", "text", "textinput", "instruction", "inputtext", "content", "query", "prompttext", "textprompt", "userprompt", "userquery", "inputprompt"},
-	Messages: {"messages", "genaiinputmessages", "inputmessages", "requestmessages"},
-	Request:  {"requestbody", "request", "proxyserverrequest", "body", "payload"},
-	System:   {"system", "systemprompt", "systemmessage", "sysprompt"},
-	Context:  {"context"},
-	Suffix:   {"suffix"},
-	Sampling: {"temperature", "topp", "topk", "minp", "n", "bestof", "stop", "frequencypenalty", "presencepenalty", "repetitionpenalty", "logitbias", "logprobs", "toplogprobs",
-		"seed", "stopsequences", "stoptokenids", "mintokens", "ignoreeos", "lengthpenalty", "typicalp", "badwords", "allowedtokenids", "promptlogprobs", "usebeamsearch",
-		"responseformat", "jsonschema", "guidedjson", "guidedregex", "guidedchoice", "guidedgrammar", "structuredoutputs", "guideddecoding", "samplingparams", "reasoningeffort", "thinkingbudget", "enablethinking", "chattemplatekwargs"},
-	Tools:      {"tools", "toolchoice", "functions", "functioncall", "paralleltoolcalls"},
-	Media:      {"image", "images", "imageurl", "audio", "audios", "video", "videos", "multimodaldata", "mmdata", "modalities"},
-	Adapter:    {"lora", "loraname", "loraid", "lorapath", "loramodule", "loraadapter", "lorarequest", "adapter", "adaptername", "adapterid"},
-	Scheduling: {"priority", "prioritylevel", "requestpriority", "servicetier", "deadline", "cachesalt"},
-	Unclear: {"promptlen", "promptlength", "promptsize", "completionlen", "completionlength", "completionsize", "responselen", "responselength", "responsesize", "answerlen", "answerlength",
-		"requestlen", "requestlength", "inputsize", "outputsize", "contextlen", "contextlength"},
+var names = [fields]string{
+	Time: `
+		starttimeunixnano starttime requesttime requestcreatedat requeststarttime requesttimestamp
+		requestedat receivedat arrivaltime arrivaltimestamp arrivedat arrivedtime arrived arrival
+		timestamp tstamp time datetime ts due sentat startedat createdat date start created t`,
+	End:   "endtimeunixnano endtime completedat finishedat end",
+	First: "completionstarttime firsttokentime firsttokenat",
+	Delay: "delay",
+	Input: `
+		prompttokens inputtokens contexttokens requesttokens inputlength numprefilltokens isl
+		inputlen tokensprompt tokensinput tokensin inputusage requnits numprompttokens
+		numinputtokens nprompttokens ninputtokens prompttokencount inputtokencount prompttokenscount
+		inputtokenscount usageprompttokens usageinputtokens usageinput genaiusageinputtokens
+		genaiusageprompttokens llmusageprompttokens llmtokencountprompt`,
+	Output: `
+		completiontokens outputtokens generatedtokens responsetokens outputlength numdecodetokens
+		osl outputlen tokenscompletion tokensoutput tokensgenerated tokensout outputusage resunits
+		numcompletiontokens numoutputtokens numgeneratedtokens ncompletiontokens noutputtokens
+		completiontokencount outputtokencount candidatestokencount outputtokenscount
+		completiontokenscount usagecompletiontokens usageoutputtokens usageoutput
+		genaiusageoutputtokens genaiusagecompletiontokens llmusagecompletiontokens
+		llmtokencountcompletion maxcompletiontokens maxtokens`,
+	InputEither:  "input",
+	OutputEither: "output",
+	Usage:        "usage usagedetails",
+	Session: `
+		sessionid genaiconversationid conversationid conversation litellmsessionid chatid threadid
+		session`,
+	Client: `
+		userapikeyhash userapikey enduser clientid client userid user requestuserid apikeyid
+		apikeyhash apikeyname apikey tenant teamid organization enduserid safetyidentifier
+		clientaddress`,
+	Prompt: `
+		prompt0 prompt question text textinput instruction inputtext content query prompttext
+		textprompt userprompt userquery inputprompt`,
+	Messages: "messages genaiinputmessages inputmessages requestmessages",
+	Request:  "requestbody request proxyserverrequest body payload",
+	System:   "system systemprompt systemmessage sysprompt",
+	Context:  "context",
+	Suffix:   "suffix",
+	Sampling: `
+		temperature topp topk minp n bestof stop frequencypenalty presencepenalty repetitionpenalty
+		logitbias logprobs toplogprobs seed stopsequences stoptokenids mintokens ignoreeos
+		lengthpenalty typicalp badwords allowedtokenids promptlogprobs usebeamsearch responseformat
+		jsonschema guidedjson guidedregex guidedchoice guidedgrammar structuredoutputs
+		guideddecoding samplingparams reasoningeffort thinkingbudget enablethinking
+		chattemplatekwargs`,
+	Tools: "tools toolchoice functions functioncall paralleltoolcalls",
+	Media: "image images imageurl audio audios video videos multimodaldata mmdata modalities",
+	Adapter: `
+		lora loraname loraid lorapath loramodule loraadapter lorarequest adapter adaptername
+		adapterid`,
+	Scheduling: "priority prioritylevel requestpriority servicetier deadline cachesalt",
+	Unclear: `
+		promptlen promptlength promptsize completionlen completionlength completionsize responselen
+		responselength responsesize answerlen answerlength requestlen requestlength inputsize
+		outputsize contextlen contextlength`,
 }
 
 // Is is the meaning of a name.
@@ -88,16 +110,16 @@ type Is struct {
 
 var known = func() map[string]Is {
 	m := map[string]Is{}
-	for f, list := range names {
-		for rank, name := range list {
-			m[name] = Is{Field: Field(f), Rank: rank}
+	for f := range fields {
+		for rank, name := range KnownNames(f) {
+			m[name] = Is{Field: f, Rank: rank}
 		}
 	}
 	return m
 }()
 
 // KnownNames gives what a field is called, as [NormalizeName] gives names, the surest first.
-func KnownNames(f Field) []string { return names[f] }
+func KnownNames(f Field) []string { return strings.Fields(names[f]) }
 
 // ParseName says what a name stands for: the same name in any case, with any separators between its
 // words, and a time with its unit behind it.

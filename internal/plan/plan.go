@@ -472,7 +472,8 @@ func (a *Ask) MeanTurns() float64 {
 	if !a.HasConversations() || !a.IsGenerated() { // how many a file's have is known when it is open
 		return 1
 	}
-	return workload.MeanTurns(a.Turns, a.SubAgents)
+	mean, _ := workload.TurnMoments(a.Turns, a.SubAgents)
+	return mean
 }
 
 // MeanCluster returns the mean, over requests, of the number of requests in the request's
@@ -492,7 +493,8 @@ func (a *Ask) MeanCluster() float64 {
 	if !a.HasConversations() {
 		return 1
 	}
-	return workload.ClusterOf(a.Turns, a.SubAgents)
+	_, cluster := workload.TurnMoments(a.Turns, a.SubAgents)
+	return cluster
 }
 
 // LongestTurns is [Ask.MeanTurns], of classes that of the one whose conversations have most.

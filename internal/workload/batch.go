@@ -34,9 +34,9 @@ func (b *Batched) At(item int64) (Request, error) {
 	c := &b.config
 	out := Request{ID: item, Session: Unknown}
 	if !c.Query.IsZero() {
-		words := Calibration{PerWord: c.Calibration.PerWord}.wordsForTokens(c.Query.Draw(seed.At(c.Seed, streamQueryLength, uint64(item))))
-		of := Segment{Seed: seed.At(c.Nonce, streamQueryWords, uint64(item)), Words: max(words, 1)}
-		out.Messages = append(out.Messages, Message{Role: "user", Segments: []Segment{of}})
+		tokens := c.Query.Draw(seed.At(c.Seed, streamQueryLength, uint64(item)))
+		words := c.Calibration.withOverhead(0).wordsAtLeastOne(tokens)
+		out.Messages = append(out.Messages, NewMessage("user", wordSegment(c.Nonce, streamQueryWords, uint64(item), words)))
 		out.Input = Unknown
 	}
 	for i := range int64(c.Texts) {

@@ -89,9 +89,10 @@ func (c *ConversationConfig) mostRequests() int64 {
 func (v *Conversations) systemPrompt(tokens int, k uint64) (p opening) {
 	if tokens > 0 {
 		c := &v.config
-		words := c.Calibration.wordsWithOverhead(c.Calibration.System, tokens)
-		p.tokens = c.Calibration.tokensWithOverhead(c.Calibration.System, words)
-		p.messages = []Message{{Role: "system", Segments: []Segment{{Seed: seed.At(c.Nonce, streamSystem, k), Words: words}}}}
+		template := c.Calibration.withOverhead(c.Calibration.System)
+		words := template.wordsAtLeastOne(tokens)
+		p.tokens = template.tokensForWords(words)
+		p.messages = []Message{NewMessage("system", wordSegment(c.Nonce, streamSystem, k, words))}
 	}
 	return p
 }
@@ -167,10 +168,10 @@ func (v *Conversations) subStep(session int64, p *stepPlace) (r Request) {
 		input = c.Input
 	}
 	item := TurnItem(session, p.begin)
-	words := max(c.Calibration.wordsForTokens(input.Draw(seed.At(c.Seed, streamTurnInput, uint64(item)))), 1)
+	words := c.Calibration.wordsAtLeastOne(input.Draw(seed.At(c.Seed, streamTurnInput, uint64(item))))
 	r = Request{Input: v.sub.tokens + c.Calibration.tokensForWords(words), Output: v.outputLength(item), Exact: true}
 	r.Messages = append(make([]Message, 0, len(v.sub.messages)+1+2*int(p.step)), v.sub.messages...)
-	r.Messages = append(r.Messages, Message{Role: "user", Segments: []Segment{{Seed: seed.At(c.Nonce, streamContent, uint64(item)), Words: words}}})
+	r.Messages = append(r.Messages, NewMessage("user", wordSegment(c.Nonce, streamContent, uint64(item), words)))
 	for k := p.begin + 1; k <= p.begin+p.step; k++ {
 		v.goOn(&r, session, k-1, k, input, nil)
 	}
@@ -189,9 +190,9 @@ func (v *Conversations) SharedRequests(firsts []Request) (list []Request) {
 		if p.tokens == 0 {
 			return
 		}
-		own := Segment{Seed: seed.At(v.config.Nonce, streamSystem, uint64(2+k)), Words: 1}
+		own := wordSegment(v.config.Nonce, streamSystem, uint64(2+k), 1)
 		list = append(list, Request{
-			ID: math.MaxInt32/2 - k, Messages: append(slices.Clone(p.messages), Message{Role: "user", Segments: []Segment{own}}),
+			ID: math.MaxInt32/2 - k, Messages: append(slices.Clone(p.messages), NewMessage("user", own)),
 			Input: p.tokens + v.config.Calibration.tokensForWords(1), Output: 1, Exact: true, Session: Unknown,
 		})
 	}
@@ -207,12 +208,13 @@ func (v *Conversations) SharedRequests(firsts []Request) (list []Request) {
 func (v *Conversations) goOn(r *Request, session int64, before, now int32, input Lengths, read []Segment) {
 	c, item := &v.config, TurnItem(session, now)
 	answer := v.answerSegment(TurnItem(session, before), r.Output)
-	words := c.Calibration.wordsWithOverhead(c.Calibration.Turn, input.Draw(seed.At(c.Seed, streamTurnInput, uint64(item))))
-	own := Segment{Seed: seed.At(c.Nonce, streamContent, uint64(item)), Words: words}
-	r.Messages = append(r.Messages, Message{Role: "assistant", Segments: []Segment{answer}}, Message{Role: "user", Segments: append(read, own)})
+	template := c.Calibration.withOverhead(c.Calibration.Turn)
+	words := template.wordsAtLeastOne(input.Draw(seed.At(c.Seed, streamTurnInput, uint64(item))))
+	own := wordSegment(c.Nonce, streamContent, uint64(item), words)
+	r.Messages = append(r.Messages, NewMessage("assistant", answer), NewMessage("user", append(read, own)...))
 	if r.Input >= 0 {
 		r.History = r.Input + answer.Words
-		r.Input = r.History + c.Calibration.tokensWithOverhead(c.Calibration.Turn, words)
+		r.Input = r.History + template.tokensForWords(words)
 		for _, s := range read {
 			r.Input += s.Words
 		}
@@ -222,7 +224,9 @@ func (v *Conversations) goOn(r *Request, session int64, before, now int32, input
 
 // answerSegment stands for the answer to an item, of so many tokens.
 func (v *Conversations) answerSegment(item int64, tokens int) Segment {
-	return Segment{Seed: seed.At(v.config.Nonce, streamAnswer, uint64(item)), Words: max(tokens, 1), Served: !v.config.Planned, Item: item}
+	s := wordSegment(v.config.Nonce, streamAnswer, uint64(item), max(tokens, 1))
+	s.Served, s.Item = !v.config.Planned, item
+	return s
 }
 
 // outputLength returns the planned length of the answer to a further turn.
@@ -261,26 +265,10 @@ func (v *Conversations) Follow(item int64, answered bool) []Next {
 	return list
 }
 
-// MeanTurns returns the mean number of requests of a conversation if the server answers all of
-// them.
-func (v *Conversations) MeanTurns() float64 { return MeanTurns(v.config.Turns, v.config.SubAgents) }
-
-// MeanTurns is the mean number of requests of a conversation, those of sub-agents too, where
-// turns are drawn from lengths.
-func MeanTurns(turns Lengths, of SubAgents) float64 {
-	mean, _ := turnsOf(turns, of)
-	return mean
-}
-
-// ClusterOf returns the mean size, in requests, of the conversation of a random request. Its turns
-// are drawn from lengths. This is more than the mean size of a conversation, because more requests
-// belong to long ones.
-func ClusterOf(turns Lengths, of SubAgents) float64 {
-	_, cluster := turnsOf(turns, of)
-	return cluster
-}
-
-func turnsOf(turns Lengths, of SubAgents) (mean, cluster float64) {
+// TurnMoments returns the mean number of requests of a conversation whose turns are drawn from
+// lengths, those of sub-agents too. cluster is the mean of the conversation of a random request.
+// This is more, because more requests belong to long ones.
+func TurnMoments(turns Lengths, of SubAgents) (mean, cluster float64) {
 	const draws = 1024
 	started, square := of.requestMoments()
 	sum, squares := 0., 0.
@@ -290,21 +278,4 @@ func turnsOf(turns Lengths, of SubAgents) (mean, cluster float64) {
 		sum, squares = sum+all, squares+all*all+(n-1)*(square-started*started)
 	}
 	return sum / draws, squares / sum
-}
-
-// wordsWithOverhead returns the number of words that comes nearest to a message of the given
-// tokens. The message has an overhead of its own. The result is at least 1.
-func (c Calibration) wordsWithOverhead(overhead float64, tokens int) int {
-	if !c.isKnown() {
-		return max(tokens, 1)
-	}
-	return max(int(math.Round((float64(tokens)-overhead)/c.PerWord)), 1)
-}
-
-// tokensWithOverhead returns the number of tokens of the given number of words plus an overhead.
-func (c Calibration) tokensWithOverhead(overhead float64, words int) int {
-	if !c.isKnown() {
-		return words
-	}
-	return int(math.Round(overhead + c.PerWord*float64(words)))
 }

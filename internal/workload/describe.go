@@ -21,7 +21,7 @@ type Description struct {
 	Prefix        *PrefixDescription       `json:"prefix,omitempty"`
 	Cache         string                   `json:"cache,omitempty"` // what --cache asked for
 	Vocabulary    *VocabularyDescription   `json:"vocabulary,omitempty"`
-	Calibration   *CalibrationDescription  `json:"calibration,omitempty"`
+	Calibration   *Calibration             `json:"calibration,omitempty"`
 	File          *FileDescription         `json:"file,omitempty"`
 	Mix           *MixDescription          `json:"mix,omitempty"`
 	Batch         *BatchDescription        `json:"batch,omitempty"` // of requests of which nothing is generated
@@ -92,12 +92,9 @@ type VocabularyDescription struct {
 	FirstWords int    `json:"first_words"`
 }
 
-// CalibrationDescription is a known [Calibration].
-type CalibrationDescription struct {
-	OverheadTokens float64 `json:"overhead_tokens"`
-	TokensPerWord  float64 `json:"tokens_per_word"`
-	TurnTokens     float64 `json:"turn_tokens,omitempty"`   // that a further turn of a conversation brings besides its words
-	SystemTokens   float64 `json:"system_tokens,omitempty"` // that a system prompt does
+// DescribeVocabulary describes the words of a vocabulary.
+func DescribeVocabulary(v *token.Vocabulary) *VocabularyDescription {
+	return &VocabularyDescription{v.Name(), v.Size(), v.FirstSize()}
 }
 
 // FileDescription is the file that prompts come from.
@@ -120,16 +117,13 @@ func (r *Random) Describe(v *token.Vocabulary) Description {
 		Preset: c.Preset,
 		Input:  c.Input.String(),
 		Output: c.Output.String(), Correlation: c.Correlation,
-		Vocabulary: &VocabularyDescription{v.Name(), v.Size(), v.FirstSize()},
+		Vocabulary: DescribeVocabulary(v), Calibration: c.Calibration.ifKnown(),
 	}
 	if c.Prefix > 0 {
 		d.Prefix = &PrefixDescription{c.Prefix, c.PrefixShare, withPrefix(c.Input.String(), c.Prefix), ""}
 	}
 	if t := c.Tree; t != nil {
 		d.Prefix = &PrefixDescription{int(math.Round(t.Mean())), c.PrefixShare, c.Input.String() + " + " + t.String(), t.String()}
-	}
-	if k := c.Calibration; k.isKnown() {
-		d.Calibration = &CalibrationDescription{k.Overhead, k.PerWord, k.Turn, k.System}
 	}
 	return d
 }

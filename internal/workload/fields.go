@@ -172,6 +172,15 @@ func wholeNumber(value []byte) (n int64, ok bool) {
 	return n, true
 }
 
+// tokenCount reads a number of tokens, [Unknown] where it is none.
+func tokenCount(value []byte) (n int32, ok bool) {
+	x, ok := wholeNumber(value)
+	if !ok || x < 0 || x > MaxLength {
+		return Unknown, false
+	}
+	return int32(x), true
+}
+
 // appendNumbers reads an array of whole numbers.
 func appendNumbers(dst []int64, value []byte) ([]int64, bool) {
 	if len(value) < 2 || value[0] != '[' {

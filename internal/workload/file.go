@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"maps"
 	"math"
 	"math/bits"
@@ -119,11 +118,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // the JSON of an array is broken, that is an error that names file and line. The caller closes the File.
 func Open(path string, o FileOptions) (*File, error) {
 	file, err := plain.Open(path)
-	if _, system := errors.AsType[*fs.PathError](err); system {
-		return nil, fmt.Errorf("open workload: %w", err)
-	}
 	if err != nil {
-		return nil, &FileError{Path: path, Err: err}
+		return nil, openError(path, false, err)
 	}
 	f := &File{file: file, path: path, options: o}
 	if !f.indexedBefore() {
@@ -238,17 +234,12 @@ func (f *File) indexRequests() error {
 	}
 	for reason, offset := range bad.at {
 		line, lineErr := lineAt(f.file, offset)
-		if lineErr != nil {
-			return &FileError{Path: f.path, Err: lineErr}
-		}
+		err = cmp.Or(err, lineErr)
 		f.stats.First[reason] = line
 	}
 	if at, ok := errors.AsType[*recordError](err); ok {
 		line, lineErr := lineAt(f.file, at.offset)
-		if lineErr != nil {
-			return &FileError{Path: f.path, Err: lineErr}
-		}
-		return &FileError{Path: f.path, Line: line, Err: at.err}
+		return &FileError{Path: f.path, Line: line, Err: cmp.Or(lineErr, at.err)}
 	}
 	if err != nil {
 		return &FileError{Path: f.path, Err: err}

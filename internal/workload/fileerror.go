@@ -3,6 +3,7 @@ package workload
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
 // FileError is an error in the contents of a file of requests.
@@ -29,5 +30,16 @@ func (e *FileError) PlaceAndCause() string {
 }
 
 func (e *FileError) Unwrap() error { return e.Err }
+
+// openError says what could not be opened, or why its contents could not be read.
+func openError(path string, trace bool, err error) error {
+	if _, system := errors.AsType[*fs.PathError](err); !system {
+		return &FileError{Path: path, Trace: trace, Err: err}
+	}
+	if trace {
+		return fmt.Errorf("open trace: %w", err)
+	}
+	return fmt.Errorf("open workload: %w", err)
+}
 
 var errChanged = errors.New("the file has changed since the run began")

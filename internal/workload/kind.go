@@ -2,9 +2,6 @@ package workload
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"regexp"
 	"slices"
@@ -56,23 +53,6 @@ func (h *Head) hasField(f field.Field) bool {
 	return slices.ContainsFunc(h.Keys, func(key string) bool { return field.ParseName(key).Field == f })
 }
 
-// kindTests are the files that there are, in the order in which they are asked for: here each
-// is found out by how it begins, whatever it is called. What none of them is is text.
-func kindTests() []struct {
-	kind Kind
-	is   func(h *Head) bool
-} {
-	return []struct {
-		kind Kind
-		is   func(h *Head) bool
-	}{
-		{Profiled, isProfile},
-		{Sessioned, isTrajectory},
-		{Classes, isMix},
-		{Recorded, isTrace},
-	}
-}
-
 // Identify says what kind of workload a file is by how it begins. The error is that of
 // opening or unpacking it.
 func Identify(path string) (Kind, error) {
@@ -88,11 +68,8 @@ func Identify(path string) (Kind, error) {
 
 func headOf(path string) (*Head, error) {
 	text, err := plain.ReadHead(path, headBytes)
-	if _, system := errors.AsType[*fs.PathError](err); system {
-		return nil, fmt.Errorf("open workload: %w", err)
-	}
 	if err != nil {
-		return nil, &FileError{Path: path, Err: err}
+		return nil, openError(path, false, err)
 	}
 	h := newHead(path, text)
 	if h.problem != nil {
@@ -101,11 +78,17 @@ func headOf(path string) (*Head, error) {
 	return h, nil
 }
 
+// detectKind finds out what kind of file it is by how it begins, whatever it is called.
 func (h *Head) detectKind() Kind {
-	for _, k := range kindTests() {
-		if k.is(h) {
-			return k.kind
-		}
+	switch {
+	case isProfile(h):
+		return Profiled
+	case isTrajectory(h):
+		return Sessioned
+	case isMix(h):
+		return Classes
+	case isTrace(h):
+		return Recorded
 	}
 	return Prompts
 }
@@ -113,26 +96,22 @@ func (h *Head) detectKind() Kind {
 // newHead looks at how the text of a file begins; name is "" where it has none.
 func newHead(name string, text []byte) *Head {
 	h := &Head{Text: text}
-	switch containerOf(text) {
-	case jsonLines:
-		first := bytes.TrimLeft(text, " \t\r\n")
-		if end := valueEnd(first, 0); end > 0 {
-			first = first[:end]
-		}
-		h.takeKeys(first)
-	case jsonArray:
-		first := bytes.TrimLeft(text, " \t\r\n")
-		first = first[bytes.IndexByte(first, '[')+1:]
-		first = first[skipBlanks(first, 0):]
-		if end := valueEnd(first, 0); end > 0 {
-			first = first[:end]
-		}
-		h.takeKeys(first)
-	case textLines:
+	kind := containerOf(text)
+	if kind == textLines {
 		if !h.isNumbers() {
 			h.table, h.problem = tableOf(name, text)
 		}
+		return h
 	}
+	first := text
+	if kind == jsonArray {
+		first = first[bytes.IndexByte(first, '[')+1:]
+	}
+	first = first[skipBlanks(first, 0):]
+	if end := valueEnd(first, 0); end > 0 {
+		first = first[:end]
+	}
+	h.takeKeys(first)
 	return h
 }
 

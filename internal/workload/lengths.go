@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,21 +25,20 @@ type Lengths struct {
 	shape *lengthShape // what is worked out of them, one for all that are equal; nil where they say it all
 }
 
-type lengthKind uint8
+// lengthKind is the name of a distribution.
+type lengthKind string
 
 const (
-	noLength lengthKind = iota
-	fixed
-	uniform
-	normal
-	lognormal
-	gamma
-	zipf
-	quantiles
-	pairs
+	noLength  lengthKind = ""
+	fixed     lengthKind = "fixed"
+	uniform   lengthKind = "uniform"
+	normal    lengthKind = "normal"
+	lognormal lengthKind = "lognormal"
+	gamma     lengthKind = "gamma"
+	zipf      lengthKind = "zipf"
+	quantiles lengthKind = "quantiles"
+	pairs     lengthKind = "pairs"
 )
-
-var lengthNames = [...]string{fixed: "fixed", uniform: "uniform", normal: "normal", lognormal: "lognormal", gamma: "gamma", zipf: "zipf", quantiles: "quantiles", pairs: "pairs"}
 
 // FixedLength is n tokens each time, held to 1…MaxLength.
 func FixedLength(n int) Lengths { return Lengths{kind: fixed, a: float64(min(max(n, 1), MaxLength))} }
@@ -69,24 +69,18 @@ func ParseLengths(s string) (Lengths, error) {
 		}
 		return FixedLength(n), nil
 	}
-	kind := noLength
-	for k := uniform; k <= pairs; k++ {
-		if strings.TrimSpace(name) == lengthNames[k] {
-			kind = k
-		}
-	}
+	kind := lengthKind(strings.TrimSpace(name))
 	inner, closed := strings.CutSuffix(inner, ")")
-	if name, which, ok := columnOf(s); kind == quantiles && closed && ok {
-		return quantilesOf(name, which)
-	}
-	if kind == pairs && closed {
-		name, which, ok := columnOf(s)
-		if !ok {
+	if closed && (kind == quantiles || kind == pairs) {
+		file, which, ok := columnOf(s)
+		switch {
+		case ok && kind == quantiles:
+			return quantilesOf(file, which)
+		case ok:
+			return pairsOf(file, which)
+		case kind == pairs:
 			return fail("for example --input 'pairs(lengths.csv,input)' --output 'pairs(lengths.csv,output)'", "which file, and input or output of it?")
 		}
-		return pairsOf(name, which)
-	}
-	if kind == quantiles && closed {
 		shape, err := parseQuantiles(inner)
 		if err != nil {
 			return fail("for example quantiles(0:1,50:200,90:1500,100:4000)", "%v", err)
@@ -94,7 +88,8 @@ func ParseLengths(s string) (Lengths, error) {
 		return Lengths{kind: quantiles, shape: shape}, nil
 	}
 	first, second, two := strings.Cut(inner, ",")
-	if kind == noLength || !closed || !two {
+	known := slices.Contains([]lengthKind{uniform, normal, lognormal, gamma, zipf}, kind)
+	if !known || !closed || !two {
 		return fail(lengthHint, "not a length")
 	}
 	a, errA := strconv.ParseFloat(strings.TrimSpace(first), 64)
@@ -228,5 +223,5 @@ func (l Lengths) String() string {
 	case pairs:
 		return "pairs(" + l.shape.written + "," + pairColumns[int(l.a)] + ")"
 	}
-	return lengthNames[l.kind] + "(" + say.Exact(l.a) + "," + say.Exact(l.b) + ")"
+	return string(l.kind) + "(" + say.Exact(l.a) + "," + say.Exact(l.b) + ")"
 }

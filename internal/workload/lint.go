@@ -337,28 +337,48 @@ func (t *Trace) topClient() (name string, most int) {
 	return name, most
 }
 
-// blockSizes are those of the traces that are known, in tokens.
-var blockSizes = []int{512, 16, 64, 128, 256, 1024, 32}
+// knownSizes are those of the blocks of the traces that are known, in tokens.
+var knownSizes = [...]int{512, 16, 64, 128, 256, 1024, 32}
+
+// blockSizes finds out of how many tokens the ids of blocks are.
+type blockSizes struct {
+	rows    int                  // that have ids
+	misfits [len(knownSizes)]int // of these, those whose length has another number of blocks
+}
+
+// add takes the ids of a row, nil for none, and the tokens of its prompt.
+func (s *blockSizes) add(ids []int64, input int) {
+	if ids == nil {
+		return
+	}
+	s.rows++
+	for i, size := range knownSizes {
+		if len(ids) != (max(input, 0)+size-1)/size {
+			s.misfits[i]++
+		}
+	}
+}
+
+// best is the size that fits most rows, and how many it does not fit; 0 where there are no ids.
+func (s *blockSizes) best() (size, misfits int) {
+	if s.rows == 0 {
+		return 0, 0
+	}
+	misfits = slices.Min(s.misfits[:])
+	return knownSizes[slices.Index(s.misfits[:], misfits)], misfits
+}
 
 // BlockSize is of how many tokens the ids of blocks are: the size that fits most rows; and
 // how many it does not fit. 0 where there are no ids.
 func (t *Trace) BlockSize() (size, misfits int) {
-	if t.Blocks == nil || t.Input == nil {
+	if t.Input == nil {
 		return 0, 0
 	}
-	misfits = math.MaxInt
-	for _, b := range blockSizes {
-		k := 0
-		for i, blocks := range t.Blocks {
-			if n := t.valueAt(t.Input, i); blocks != nil && len(blocks) != (n+b-1)/b {
-				k++
-			}
-		}
-		if k < misfits {
-			size, misfits = b, k
-		}
+	var sizes blockSizes
+	for i, ids := range t.Blocks {
+		sizes.add(ids, t.valueAt(t.Input, i))
 	}
-	return size, misfits
+	return sizes.best()
 }
 
 // BlockSharing returns how much the prompts of a trace share, by the ids of their blocks. It gives

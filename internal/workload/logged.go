@@ -42,8 +42,8 @@ func loggedOf(o object) (record, error) {
 		if rank >= surest {
 			return nil
 		}
-		n, ok := wholeNumber(bytes.Trim(value, `"`))
-		if !ok || n < 0 || n > MaxLength {
+		n, ok := tokenCount(bytes.Trim(value, `"`))
+		if !ok {
 			return fmt.Errorf("want a whole number of tokens, 0 to %d", MaxLength)
 		}
 		output, surest = int(n), rank

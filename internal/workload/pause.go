@@ -20,16 +20,15 @@ type Pause struct {
 	a, b time.Duration // the times in the parentheses
 }
 
-type pauseKind uint8
+// pauseKind is the name of a distribution.
+type pauseKind string
 
 const (
-	fixedPause pauseKind = iota
-	uniformPause
-	lognormalPause
-	exponentialPause
+	fixedPause       pauseKind = ""
+	uniformPause     pauseKind = "uniform"
+	lognormalPause   pauseKind = "lognormal"
+	exponentialPause pauseKind = "exponential"
 )
-
-var pauseNames = [...]string{uniformPause: "uniform", lognormalPause: "lognormal", exponentialPause: "exponential"}
 
 const pauseHint = "write a time as 5s, or uniform(1s,10s), exponential(10s), lognormal(45s,40s)"
 
@@ -61,17 +60,15 @@ func ParsePause(s string) (Pause, error) {
 	name, inner, call := strings.Cut(text, "(")
 	p, want := Pause{}, 1
 	if call {
-		for k := uniformPause; k <= exponentialPause; k++ {
-			if strings.TrimSpace(name) == pauseNames[k] {
-				p.kind = k
-			}
-		}
 		var closed bool
-		if inner, closed = strings.CutSuffix(inner, ")"); !closed || p.kind == fixedPause {
-			return fail(pauseHint, "not a length of time")
-		}
-		if p.kind != exponentialPause {
+		p.kind = pauseKind(strings.TrimSpace(name))
+		inner, closed = strings.CutSuffix(inner, ")")
+		switch {
+		case closed && p.kind == exponentialPause:
+		case closed && (p.kind == uniformPause || p.kind == lognormalPause):
 			want = 2
+		default:
+			return fail(pauseHint, "not a length of time")
 		}
 	} else {
 		inner = text
@@ -139,7 +136,7 @@ func (p Pause) String() string {
 	case fixedPause:
 		return p.a.String()
 	case exponentialPause:
-		return pauseNames[p.kind] + "(" + p.a.String() + ")"
+		return string(p.kind) + "(" + p.a.String() + ")"
 	}
-	return pauseNames[p.kind] + "(" + p.a.String() + "," + p.b.String() + ")"
+	return string(p.kind) + "(" + p.a.String() + "," + p.b.String() + ")"
 }

@@ -28,14 +28,33 @@ const (
 // words. The overhead is the chat template. The zero value means that no calibration is known. Then
 // one word counts as one token, and the template adds to that.
 type Calibration struct {
-	Overhead, PerWord float64 // tokens
+	Overhead float64 `json:"overhead_tokens"`
+	PerWord  float64 `json:"tokens_per_word"`
 
 	// What a chat's template adds besides: to a conversation for each further turn, which
 	// is an answer and a message of the user, and for a system prompt.
-	Turn, System float64
+	Turn   float64 `json:"turn_tokens,omitempty"`
+	System float64 `json:"system_tokens,omitempty"`
 }
 
 func (c Calibration) isKnown() bool { return c != Calibration{} }
+
+// ifKnown is what run.json has of a calibration, nil where none is known.
+func (c Calibration) ifKnown() *Calibration {
+	if !c.isKnown() {
+		return nil
+	}
+	return &c
+}
+
+// withOverhead is the calibration of texts with another overhead.
+func (c Calibration) withOverhead(tokens float64) Calibration {
+	c.Overhead = tokens
+	return c
+}
+
+// wordsAtLeastOne is [Calibration.wordsForTokens], at least 1.
+func (c Calibration) wordsAtLeastOne(tokens int) int { return max(c.wordsForTokens(tokens), 1) }
 
 // wordsForTokens returns the number of words that comes nearest to the given number of prompt
 // tokens.
@@ -127,8 +146,7 @@ func NewRandom(c RandomConfig) (*Random, error) {
 	if c.Prefix > 0 {
 		// The template's tokens belong to the prompt as a whole: the prefix is
 		// Prefix tokens of text.
-		words := Calibration{PerWord: c.Calibration.PerWord}.wordsForTokens(c.Prefix)
-		r.prefix = Segment{Seed: seed.At(c.Nonce, streamPrefix, 0), Words: max(1, words)}
+		r.prefix = wordSegment(c.Nonce, streamPrefix, 0, c.Calibration.withOverhead(0).wordsAtLeastOne(c.Prefix))
 	}
 	return r, nil
 }
@@ -154,7 +172,7 @@ func (r *Random) At(i int64) (Request, error) {
 	// longer than the input asked for.
 	words := c.Calibration.wordsForTokens(prefix + c.Input.Draw(seed.At(c.Seed, streamInput, at)))
 	words = max(words, begins+1)
-	own := Segment{Seed: seed.At(c.Nonce, streamContent, at), Words: words}
+	own := wordSegment(c.Nonce, streamContent, at, words)
 	if c.Reuse.Share > 0 {
 		begins = c.Reuse.sharedWords(c.Calibration, words, seed.Float(seed.At(c.Seed, streamReuse, at)))
 		common = []Segment{{Seed: r.prefix.Seed, Words: begins}}
@@ -178,7 +196,7 @@ func (r *Random) At(i int64) (Request, error) {
 	return Request{
 		ID:       i,
 		Class:    class,
-		Messages: []Message{{Role: "user", Segments: segments}},
+		Messages: []Message{NewMessage("user", segments...)},
 		Input:    c.Calibration.tokensForWords(words),
 		Output:   c.Output.Draw(c.answerDraw(at)),
 		Exact:    true,
@@ -197,9 +215,9 @@ func (r *Random) requestPath(i uint64) (tokens int, texts []Segment) {
 
 // pathTexts are those of a way through the tree.
 func (r *Random) pathTexts(way []node) (texts []Segment) {
-	perWord := Calibration{PerWord: r.config.Calibration.PerWord}
+	inside := r.config.Calibration.withOverhead(0)
 	for _, n := range way {
-		texts = append(texts, Segment{Seed: seed.At(r.config.Nonce, streamNodeText, n.key), Words: max(1, perWord.wordsForTokens(n.tokens))})
+		texts = append(texts, wordSegment(r.config.Nonce, streamNodeText, n.key, inside.wordsAtLeastOne(n.tokens)))
 	}
 	return texts
 }

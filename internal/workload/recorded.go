@@ -75,9 +75,10 @@ func (v *RecordedConversations) At(item int64) (Request, error) {
 			if words == Unknown {
 				words = unknownAnswer
 			}
-			answer = Segment{Seed: seed.At(v.config.Seed, streamAnswer, uint64(before)), Words: words, Served: !v.config.Recorded, Item: before}
+			answer = wordSegment(v.config.Seed, streamAnswer, uint64(before), words)
+			answer.Served, answer.Item = !v.config.Recorded, before
 		}
-		q.Messages = append(q.Messages, Message{Role: "assistant", Segments: []Segment{answer}}, Message{Role: "user", Segments: []Segment{{Text: t.text}}})
+		q.Messages = append(q.Messages, NewMessage("assistant", answer), NewMessage("user", Segment{Text: t.text}))
 		if q.Output = t.output; q.Output == Unknown {
 			q.Output = v.file.options.Output.Draw(seed.At(v.file.options.Seed, streamOutput, uint64(TurnItem(session, int32(k+1)))))
 		}

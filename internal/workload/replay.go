@@ -54,7 +54,7 @@ func (r *Rows) NewReplay(c ReplayConfig) (*Replay, error) {
 func (r *Replay) Begin(row int64) { r.first = row }
 
 // Requests returns the number of requests before they begin again.
-func (r *Replay) Requests() int { return int(r.rows.Len()) + len(r.rows.turns) }
+func (r *Replay) Requests() int { return r.rows.requests() }
 
 // MeanTurns returns the mean number of requests for each request that comes at a time of its own.
 // These are that request and those that follow it in its session.
@@ -121,8 +121,8 @@ func (r *Replay) At(i int64) (Request, error) {
 // fillRequest makes the request of a row.
 func (r *Replay) fillRequest(q *Request, x *row, nonce uint64, i int64) {
 	c := r.config.Calibration
-	words := max(c.wordsForTokens(int(x.input)), 1)
-	inside := Calibration{PerWord: c.PerWord} // the template's tokens belong to the prompt as a whole
+	words := c.wordsAtLeastOne(int(x.input))
+	inside := c.withOverhead(0) // the template's tokens belong to the prompt as a whole
 	segments := make([]Segment, 0, len(x.blocks)+1)
 	left := words
 	for _, id := range x.blocks {
@@ -134,13 +134,13 @@ func (r *Replay) fillRequest(q *Request, x *row, nonce uint64, i int64) {
 		if size <= 0 {
 			continue
 		}
-		segments = append(segments, Segment{Seed: seed.At(nonce, streamBlock, uint64(id)), Words: size})
+		segments = append(segments, wordSegment(nonce, streamBlock, uint64(id), size))
 		left -= size
 	}
 	if left > 0 {
-		segments = append(segments, Segment{Seed: seed.At(nonce, streamContent, uint64(i)), Words: left})
+		segments = append(segments, wordSegment(nonce, streamContent, uint64(i), left))
 	}
-	q.Messages = []Message{{Role: "user", Segments: segments}}
+	q.Messages = []Message{NewMessage("user", segments...)}
 	q.Input = c.tokensForWords(words)
 	switch {
 	case x.output != Unknown:
@@ -155,10 +155,7 @@ func (r *Replay) fillRequest(q *Request, x *row, nonce uint64, i int64) {
 func (r *Replay) Describe(v *token.Vocabulary) Description {
 	d := r.rows.describeTrace()
 	d.Output = r.config.Output.String()
-	d.Vocabulary = &VocabularyDescription{v.Name(), v.Size(), v.FirstSize()}
-	if k := r.config.Calibration; k.isKnown() {
-		d.Calibration = &CalibrationDescription{k.Overhead, k.PerWord, k.Turn, k.System}
-	}
+	d.Vocabulary, d.Calibration = DescribeVocabulary(v), r.config.Calibration.ifKnown()
 	return d
 }
 

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,11 +31,9 @@ type Rows struct {
 	tokens struct {
 		input, output int64 // sums
 		none, unsaid  int   // rows that say nothing of prompts, of answers
-		failed        int   // answers of no tokens
 	}
-	block   int           // tokens of a block
-	misfits int           // rows with another number of ids
-	parts   map[int64]int // tokens of RAGPulse's components, by id
+	block int           // tokens of a block
+	parts map[int64]int // tokens of RAGPulse's components, by id
 
 	turns []place         // rows that follow another in its session: due is how long behind its answer
 	next  map[int64]int32 // which of them follows the row at an offset
@@ -98,11 +96,8 @@ func fileKey(path string) string {
 
 func openRows(path string) (*Rows, error) {
 	file, err := plain.Open(path)
-	if _, system := errors.AsType[*fs.PathError](err); system {
-		return nil, fmt.Errorf("open trace: %w", err)
-	}
 	if err != nil {
-		return nil, &FileError{Path: path, Trace: true, Err: err}
+		return nil, openError(path, true, err)
 	}
 	r := &Rows{path: path, file: file, store: spill.New("", rowsInMemory)}
 	if err := r.indexRows(); err != nil {
@@ -122,8 +117,8 @@ func (r *Rows) indexRows() (err error) {
 		return err
 	}
 	r.places = spill.NewColumn[place](r.store)
-	misfits := make([]int, len(blockSizes))
-	last, unsorted, blocks := int64(0), 0, false
+	var sizes blockSizes
+	last, unsorted := int64(0), 0
 	hash := sha256.New()
 	latest := map[string]int64{} // offset of the last row of a session
 	r.next = map[int64]int32{}
@@ -151,13 +146,8 @@ func (r *Rows) indexRows() (err error) {
 		}
 		if r.tokens.output += int64(max(q.output, 0)); q.output == Unknown {
 			r.tokens.unsaid++
-		} else if q.output == 0 {
-			r.tokens.failed++
 		}
-		if q.blocks != nil && r.form.name != ragPulseForm {
-			blocks = true
-			countMisfits(misfits, q)
-		}
+		sizes.add(q.blocks, int(q.input))
 		return nil
 	})
 	if err != nil {
@@ -167,12 +157,8 @@ func (r *Rows) indexRows() (err error) {
 		return err
 	}
 	r.sha256 = hex.EncodeToString(hash.Sum(nil))
-	switch {
-	case r.form.block > 0:
-		r.block = r.form.block
-	case blocks:
-		best := slices.Index(misfits, slices.Min(misfits))
-		r.block, r.misfits = blockSizes[best], misfits[best]
+	if r.block = r.form.block; r.block == 0 && r.form.name != ragPulseForm {
+		r.block, _ = sizes.best()
 	}
 	if r.count.Unsorted = unsorted; unsorted > 0 && r.form.unit != "" {
 		r.sortByTime()
@@ -205,12 +191,15 @@ func (r *Rows) sortByTime() {
 // Len returns the number of requests.
 func (r *Rows) Len() int64 { return r.places.Len() }
 
+// requests returns the number of rows, those that follow others included.
+func (r *Rows) requests() int { return int(r.Len()) + len(r.turns) }
+
 // HasTimes says that rows have times.
 func (r *Rows) HasTimes() bool { return r.form.unit != "" }
 
 // MeanLengths are the mean lengths of prompts and answers, in tokens, where all rows say them.
 func (r *Rows) MeanLengths() (input, output float64, ok bool) {
-	n := float64(r.Len() + int64(len(r.turns)))
+	n := float64(r.requests())
 	return float64(r.tokens.input) / n, float64(r.tokens.output) / n, r.tokens.none == 0 && r.tokens.unsaid == 0
 }
 
@@ -286,8 +275,8 @@ func (r *Rows) Times(to []int64, i int64) {
 
 // checkReplayable says why the requests of a trace cannot be asked, nil where they can.
 func (r *Rows) checkReplayable() error {
-	switch n := r.Len() + int64(len(r.turns)); {
-	case int64(r.tokens.none) == n:
+	switch n := r.requests(); {
+	case r.tokens.none == n:
 		return say.Errorf("%s has times and no lengths of prompts", r.path).WithHint("its times alone: --arrival 'trace(" + r.path + ")' with --input and --output")
 	case r.tokens.none > 0:
 		return say.Errorf("%d of the %d rows of %s do not say how long the prompt is", r.tokens.none, n, r.path).WithHint("give each an input_length, or leave those rows out")
@@ -297,14 +286,10 @@ func (r *Rows) checkReplayable() error {
 
 // describeTrace describes the requests of a trace.
 func (r *Rows) describeTrace() Description {
-	skipped := map[string]int{}
-	for reason, n := range r.count.Rejected {
-		skipped[reason] = n
-	}
-	return Description{
-		Kind: "trace",
-		File: &FileDescription{Name: r.path, SHA256: r.sha256, Format: r.form.name, Records: r.count.Records, Requests: int(r.Len()) + len(r.turns), Skipped: skipped, BlockTokens: r.block},
-	}
+	return Description{Kind: "trace", File: &FileDescription{
+		Name: r.path, SHA256: r.sha256, Format: r.form.name, Records: r.count.Records,
+		Requests: r.requests(), Skipped: maps.Clone(r.count.Rejected), BlockTokens: r.block,
+	}}
 }
 
 // placeBytes are those of a place on disk.

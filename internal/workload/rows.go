@@ -69,9 +69,6 @@ type rowForm struct {
 	parse  func(raw []byte, q *row) (reason string)
 }
 
-// isComment reports whether a line is no row: a comment.
-func (f *rowForm) isComment(raw []byte) bool { return f.table != nil && f.table.isComment(raw) }
-
 // mostRow is the most bytes that a row of a trace may have.
 const mostRow = 16 << 20
 
@@ -98,7 +95,7 @@ func scanRows(r io.Reader, name string, take func(q *row, offset int64, raw []by
 	}
 	begun := map[string]bool{} // sessions, where rows follow others
 	visit := func(offset int64, line int, raw []byte) error {
-		if form.isComment(raw) {
+		if form.table != nil && form.table.isComment(raw) {
 			return nil
 		}
 		t.Records++
@@ -205,26 +202,18 @@ const mostSessions = 1 << 20
 
 // scanTable hands on the rows of a table.
 func scanTable(in *bufio.Reader, t *table, visit func(offset int64, line int, raw []byte) error) error {
-	line := 1
-	for left := t.begin; left > 0; { // what stands above
-		part, err := in.ReadSlice('\n')
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			if err == io.EOF {
-				return nil
-			}
-			return err
-		}
-		left -= int64(len(part))
-		line += bytes.Count(part, []byte("\n"))
+	above, err := io.ReadAll(io.LimitReader(in, t.begin))
+	if err != nil {
+		return err
 	}
 	rows := bufio.NewScanner(in)
 	rows.Buffer(make([]byte, 0, 64<<10), mostRow)
 	from, end := t.begin, t.begin
-	lines, next := line, line
+	line, next := 1, 1+bytes.Count(above, []byte("\n"))
 	split := t.splitRecords()
 	rows.Split(func(data []byte, atEOF bool) (int, []byte, error) {
 		advance, record, err := split(data, atEOF)
-		from, lines = end, next
+		from, line = end, next
 		end += int64(advance)
 		next += bytes.Count(data[:advance], []byte("\n"))
 		return advance, record, err
@@ -234,7 +223,7 @@ func scanTable(in *bufio.Reader, t *table, visit func(offset int64, line int, ra
 		if len(bytes.TrimSpace(raw)) == 0 {
 			continue
 		}
-		if err := visit(from, lines, raw); err != nil {
+		if err := visit(from, line, raw); err != nil {
 			return err
 		}
 	}
@@ -260,11 +249,10 @@ func rowFormOf(h *Head) (rowForm, error) {
 		return tableForm(h.table)
 	case isNumber(line):
 		return rowForm{name: "times", unit: "s", parse: func(raw []byte, q *row) string {
-			at, ok := parseNanoseconds(string(raw))
-			if !ok {
+			var ok bool
+			if q.at, ok = timeIn(string(raw), 1e9); !ok {
 				return "no time in seconds"
 			}
-			q.at = at
 			return ""
 		}}, nil
 	}
@@ -371,17 +359,26 @@ func parseJSONRow(raw []byte, q *row, unit int64, timed bool, known keys) (reaso
 			reason = why
 		}
 	}
-	length := func(value []byte) int32 {
-		n, ok := wholeNumber(bytes.Trim(value, `"`))
-		if !ok || n < 0 || n > MaxLength {
-			fail("a length that is no number of tokens")
-			return Unknown
-		}
-		return int32(n)
-	}
 	const none = math.MaxInt
 	at, in, out, client := none, none, none, none // how sure each is
 	session, delay := false, ""
+	// takeLength takes a length that is surer than the one so far; what may be another thing
+	// than a length counts least.
+	takeLength := func(to *int32, best *int, rank int, either bool, value []byte) {
+		if either {
+			rank = none - 1
+			if _, ok := wholeNumber(value); !ok {
+				return
+			}
+		}
+		if rank < *best {
+			var ok bool
+			if *to, ok = tokenCount(bytes.Trim(value, `"`)); !ok {
+				fail("a length that is no number of tokens")
+			}
+			*best = rank
+		}
+	}
 	var take func(key, value []byte)
 	take = func(key, value []byte) {
 		if len(value) == 0 || string(value) == "null" {
@@ -418,25 +415,9 @@ func parseJSONRow(raw []byte, q *row, unit int64, timed bool, known keys) (reaso
 			}
 			q.after, q.follows, delay = after, true, string(key)
 		case field.Input, field.InputEither:
-			if is.Field == field.InputEither {
-				is.Rank = none - 1
-				if _, ok := wholeNumber(value); !ok {
-					return
-				}
-			}
-			if is.Rank < in {
-				q.input, in = length(value), is.Rank
-			}
+			takeLength(&q.input, &in, is.Rank, is.Field == field.InputEither, value)
 		case field.Output, field.OutputEither:
-			if is.Field == field.OutputEither {
-				is.Rank = none - 1
-				if _, ok := wholeNumber(value); !ok {
-					return
-				}
-			}
-			if is.Rank < out {
-				q.output, out = length(value), is.Rank
-			}
+			takeLength(&q.output, &out, is.Rank, is.Field == field.OutputEither, value)
 		case field.Usage:
 			_ = eachMember(value, take)
 		case field.Session:
@@ -536,12 +517,11 @@ func tableForm(t *table) (rowForm, error) {
 			if i < 0 || reason != "" {
 				return Unknown
 			}
-			n, ok := wholeNumber([]byte(commaToPoint(unquoteCell(cells[i]), t.commas)))
-			if !ok || n < 0 || n > MaxLength {
+			n, ok := tokenCount([]byte(commaToPoint(unquoteCell(cells[i]), t.commas)))
+			if !ok {
 				reason = fmt.Sprintf("column %d is no number of tokens", i+1)
-				return Unknown
 			}
-			return int32(n)
+			return n
 		}
 		q.input, q.output = length(input), length(output)
 		if usage >= 0 && (input < 0 || output < 0) && reason == "" {
@@ -556,7 +536,7 @@ func tableForm(t *table) (rowForm, error) {
 			}
 		}
 		if at >= 0 && reason == "" {
-			if q.at, ok = stampIn(commaToPoint(unquoteCell(cells[at]), t.commas), 0, t.is[at].Unit); !ok {
+			if q.at, ok = t.timeAt(cells, at); !ok {
 				return "no time that is known"
 			}
 		}
@@ -571,27 +551,24 @@ func tableForm(t *table) (rowForm, error) {
 	return f, nil
 }
 
+// timeAt is the time in a cell of a row, in nanoseconds.
+func (t *table) timeAt(cells []string, column int) (int64, bool) {
+	return stampIn(commaToPoint(unquoteCell(cells[column]), t.commas), 0, t.is[column].Unit)
+}
+
 func isNumber(s string) bool {
 	_, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	return err == nil
 }
 
-// parseNanoseconds of so many seconds, as they are written: exact to the nanosecond.
-func parseNanoseconds(text string) (int64, bool) { return timeIn(text, 1e9) }
-
-// timeIn is a time in nanoseconds that is written in a unit of so many of them.
+// timeIn is a time in nanoseconds that is written in a unit of so many of them: exact to the
+// nanosecond.
 func timeIn(text string, unit int64) (int64, bool) {
 	text = strings.TrimSpace(text)
 	whole, fraction, _ := strings.Cut(text, ".")
 	if n, err := strconv.ParseInt(whole, 10, 64); err == nil && len(fraction) <= 9 && n >= 0 && n < math.MaxInt64/unit-1 {
-		f := int64(0)
-		if fraction != "" {
-			var err error
-			if f, err = strconv.ParseInt(fraction+"000000000"[len(fraction):], 10, 64); err != nil || f < 0 {
-				return 0, false
-			}
-		}
-		return n*unit + f/(1e9/unit), true
+		part, err := strconv.ParseUint(fraction+"000000000"[len(fraction):], 10, 63)
+		return n*unit + int64(part)/(1e9/unit), err == nil
 	}
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(x >= 0 && x < math.MaxInt64/float64(unit)) {

@@ -3,8 +3,6 @@ package workload
 import (
 	"fmt"
 	"math"
-
-	"pitot/internal/workload/seed"
 )
 
 // templateTail is the number of tokens of a chat template after the prompt. They end the user's
@@ -14,6 +12,14 @@ const templateTail = 5
 // HeadTokens returns the number of tokens of a chat template before the first word, as far as that
 // is known. All prompts share them.
 func (c Calibration) HeadTokens() int { return max(int(math.Round(c.Overhead))-templateTail, 0) }
+
+// tokensPerWord is 1 where no calibration is known.
+func (c Calibration) tokensPerWord() float64 {
+	if !c.isKnown() {
+		return 1
+	}
+	return c.PerWord
+}
 
 // Reuse is a share of the prompts' tokens that all requests begin with, within the lengths
 // that the input says. A prefix cache has whole blocks: each request shares as many as make
@@ -27,10 +33,7 @@ const streamReuse = 0x7265_7573_6500_0000 // how a request's blocks are rounded
 
 // sharedWords returns the number of words of a prompt that all prompts share.
 func (u Reuse) sharedWords(c Calibration, words int, draw float64) int {
-	perWord := c.PerWord
-	if !c.isKnown() {
-		perWord = 1
-	}
+	perWord := c.tokensPerWord()
 	own := 1.
 	head, block := float64(c.HeadTokens()), float64(u.Block)
 	blocks := math.Floor(u.Share*float64(c.tokensForWords(words))/block + draw)
@@ -49,13 +52,10 @@ func (u Reuse) adjustForLengths(c Calibration, input Lengths) Reuse {
 	var words [ranks]int
 	tokens := 0.
 	for k := range words {
-		words[k] = max(c.wordsForTokens(input.Quantile((float64(k)+.5)/ranks)), 1)
+		words[k] = c.wordsAtLeastOne(input.Quantile((float64(k) + .5) / ranks))
 		tokens += float64(c.tokensForWords(words[k]))
 	}
-	perWord := c.PerWord
-	if !c.isKnown() {
-		perWord = 1
-	}
+	perWord := c.tokensPerWord()
 	got := func(share float64) (sum float64) {
 		for _, w := range words {
 			x := share * float64(c.tokensForWords(w)) / float64(u.Block)
@@ -93,13 +93,13 @@ func (r *Random) SharedRequests(most int) (list []Request, err error) {
 	c := &r.config
 	add := func(texts []Segment) {
 		k := int64(len(list))
-		own := Segment{Seed: seed.At(c.Nonce, streamContent, math.MaxUint64-uint64(k)), Words: 1}
+		own := wordSegment(c.Nonce, streamContent, math.MaxUint64-uint64(k), 1)
 		words := own.Words
 		for _, s := range texts {
 			words += s.Words
 		}
 		list = append(list, Request{
-			ID: math.MaxInt32 - k, Messages: []Message{{Role: "user", Segments: append(texts, own)}},
+			ID: math.MaxInt32 - k, Messages: []Message{NewMessage("user", append(texts, own)...)},
 			Input: c.Calibration.tokensForWords(words), Output: 1, Exact: true, Session: Unknown,
 		})
 	}

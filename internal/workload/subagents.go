@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pitot/internal/say"
+	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/seed"
 )
 
@@ -44,7 +45,7 @@ func ParseSubAgents(text string) (s SubAgents, err error) {
 	}
 	seen := map[string]bool{}
 	s.Agents = FixedLength(1)
-	parts, ok := splitOutside(text, ',')
+	parts, ok := arrival.SplitOutside(text, ',')
 	if !ok {
 		return fail("its parentheses do not match")
 	}
@@ -159,8 +160,7 @@ const (
 // stepPlace is where a request of a conversation stands among its items: those of sub-agents
 // behind the step that starts them.
 type stepPlace struct {
-	main  int32   // the agent's own step that it is, or that started it
-	at    int32   // where that one stands
+	at    int32   // where the agent's own step stands that it is, or that started it
 	agent int     // the sub-agent, -1 of the agent's own steps
 	step  int32   // of the sub-agent
 	begin int32   // where the sub-agent's first step stands
@@ -177,7 +177,7 @@ func (v *Conversations) eachStep(session int64, yield func(p stepPlace) bool) {
 	s, turns := &v.config.SubAgents, v.turnCount(session)
 	at := int32(0)
 	for k := range turns {
-		p := stepPlace{main: k, at: at, agent: -1, own: k+1 < turns}
+		p := stepPlace{at: at, agent: -1, own: k+1 < turns}
 		at++
 		if p.own && !s.IsNone() {
 			draw := func(stream, i uint64) uint64 {

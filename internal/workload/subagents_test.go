@@ -134,7 +134,7 @@ func TestSubAgents(t *testing.T) {
 		}
 		asked, squares = asked+total, squares+total*total
 	}
-	mean, cluster := turnsOf(v.config.Turns, law)
+	mean, cluster := TurnMoments(v.config.Turns, law)
 	near := func(what string, got, want float64) {
 		if got < .97*want || got > 1.03*want {
 			t.Errorf("%s is %.3f, want %.3f", what, got, want)

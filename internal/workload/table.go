@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"pitot/internal/say"
@@ -103,7 +102,7 @@ func noHeader(first []byte, forced byte) error {
 	cells := cellsOf(first, separatorOf(first, forced))
 	numbers := 0
 	for _, c := range cells {
-		if _, ok := parseDecimal(c, true); ok || isDate(c) {
+		if isDecimal(c, true) || isDate(c) {
 			numbers++
 		}
 	}
@@ -234,7 +233,7 @@ func (t *table) resolveColumns(rows [][]string) {
 	for i := range t.is {
 		numbers, texts := 0, 0
 		for _, row := range rows {
-			if _, ok := parseDecimal(row[i], t.commas); ok {
+			if isDecimal(row[i], t.commas) {
 				numbers++
 			} else if !blankCell(row[i]) {
 				texts++
@@ -329,14 +328,13 @@ func (t *table) startsWithTime(rows [][]string) bool {
 	if at < 0 || len(rows) == 0 {
 		return false
 	}
-	_, number := parseDecimal(rows[0][at], t.commas)
-	return number || isDate(rows[0][at])
+	return isDecimal(rows[0][at], t.commas) || isDate(rows[0][at])
 }
 
 // splitCells are those of a row, as many as there are columns; ok is false where it has another
 // number, or its quotes are broken. Empty ones behind the last column are none.
 func (t *table) splitCells(record []byte) (cells []string, ok bool) {
-	cells, ok = splitCells(nil, bytes.TrimRight(record, "\r\n"), t.separator)
+	cells, ok = splitCells(bytes.TrimRight(record, "\r\n"), t.separator)
 	for len(cells) > len(t.columns) && strings.TrimSpace(cells[len(cells)-1]) == "" {
 		cells = cells[:len(cells)-1]
 	}
@@ -355,7 +353,7 @@ func (t *table) isComment(record []byte) bool {
 
 // rejectReason says why a record is no row.
 func (t *table) rejectReason(record []byte) string {
-	cells, ok := splitCells(nil, bytes.TrimRight(record, "\r\n"), t.separator)
+	cells, ok := splitCells(bytes.TrimRight(record, "\r\n"), t.separator)
 	if !ok {
 		return "broken quotes"
 	}
@@ -422,56 +420,40 @@ func (t *table) splitRecords() func(data []byte, atEOF bool) (int, []byte, error
 
 // cellsOf are the cells of a record, whatever its quotes.
 func cellsOf(record []byte, separator byte) []string {
-	cells, _ := splitCells(nil, bytes.TrimRight(record, "\r\n"), separator)
+	cells, _ := splitCells(bytes.TrimRight(record, "\r\n"), separator)
 	return cells
 }
 
 // splitCells splits a record. A cell that begins with a quote ends with one; in others a quote is
 // one.
-func splitCells(cells []string, record []byte, separator byte) ([]string, bool) {
-	if bytes.IndexByte(record, '"') < 0 {
-		for {
-			i := bytes.IndexByte(record, separator)
-			if i < 0 {
-				return append(cells, string(record)), true
-			}
-			cells, record = append(cells, string(record[:i])), record[i+1:]
-		}
-	}
-	for {
-		trimmed := bytes.TrimLeft(record, " ")
-		if len(trimmed) == 0 || trimmed[0] != '"' {
-			i := bytes.IndexByte(record, separator)
-			if i < 0 {
-				return append(cells, string(record)), true
-			}
-			cells, record = append(cells, string(record[:i])), record[i+1:]
+func splitCells(record []byte, separator byte) (cells []string, ok bool) {
+	for more := true; more; {
+		var cell, rest []byte
+		quoted := bytes.TrimLeft(record, " ")
+		if len(quoted) == 0 || quoted[0] != '"' {
+			cell, record, more = bytes.Cut(record, []byte{separator})
+			cells = append(cells, string(cell))
 			continue
 		}
-		var cell []byte
-		for record = trimmed[1:]; ; {
-			i := bytes.IndexByte(record, '"')
-			if i < 0 {
-				return append(cells, string(cell)+string(record)), false
+		for record = quoted[1:]; ; {
+			part, behind, closed := bytes.Cut(record, []byte{'"'})
+			if cell = append(cell, part...); !closed {
+				return append(cells, string(cell)), false
 			}
-			cell, record = append(cell, record[:i]...), record[i+1:]
-			if len(record) == 0 || record[0] != '"' {
+			if record = behind; len(record) == 0 || record[0] != '"' {
 				break
 			}
 			cell, record = append(cell, '"'), record[1:]
 		}
-		i := bytes.IndexByte(record, separator)
-		if i < 0 {
-			return append(cells, string(cell)+string(bytes.TrimRight(record, " "))), true
-		}
-		cells, record = append(cells, string(cell)+string(bytes.TrimRight(record[:i], " "))), record[i+1:]
+		rest, record, more = bytes.Cut(record, []byte{separator})
+		cells = append(cells, string(cell)+string(bytes.TrimRight(rest, " ")))
 	}
+	return cells, true
 }
 
-// parseDecimal reads a number; with commas it may have one for its point.
-func parseDecimal(cell string, commas bool) (float64, bool) {
-	x, err := strconv.ParseFloat(commaToPoint(strings.TrimSpace(cell), commas), 64)
-	return x, err == nil
+// isDecimal reports whether a cell is a number; with commas it may have one for its point.
+func isDecimal(cell string, commas bool) bool {
+	return isNumber(commaToPoint(strings.TrimSpace(cell), commas))
 }
 
 // commaToPoint gives a number with a point for its comma, where commas are allowed and it has one.

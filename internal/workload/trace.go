@@ -54,13 +54,16 @@ const mostRejected = 0.5
 // as Qwen-Bailian's, RAGPulse's and vLLM's timed traces; CSV with a header as Azure's and
 // BurstGPT's; or a time in seconds a line. What it is shows in its contents; it may be packed
 // as [plain.Open] knows.
-func ReadTrace(path string) (*Trace, error) {
+func ReadTrace(path string) (*Trace, error) { return scanTrace(path, readTrace) }
+
+// scanTrace reads a trace from its beginning to its end.
+func scanTrace(path string, read func(name string, in io.Reader) (*Trace, error)) (*Trace, error) {
 	f, err := plain.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open trace %s: %w", path, err)
 	}
 	defer f.Close()
-	t, err := readTrace(path, f.Text())
+	t, err := read(path, f.Text())
 	if err != nil {
 		return nil, &FileError{Path: path, Trace: true, Err: err}
 	}
@@ -81,34 +84,22 @@ type TraceRow struct {
 // block is of how many tokens the ids of blocks are, 0 where there are none.
 func EachRow(path string, take func(q TraceRow, block int)) (*Trace, error) {
 	scan := func(visit func(q *row)) (*Trace, error) {
-		f, err := plain.Open(path)
-		if err != nil {
-			return nil, fmt.Errorf("open trace %s: %w", path, err)
-		}
-		defer f.Close()
-		t, err := scanRows(f.Text(), path, func(q *row, _ int64, _ []byte) error { visit(q); return nil })
-		if err != nil {
-			return nil, &FileError{Path: path, Trace: true, Err: err}
-		}
-		return t, nil
+		return scanTrace(path, func(name string, in io.Reader) (*Trace, error) {
+			return scanRows(in, name, func(q *row, _ int64, _ []byte) error { visit(q); return nil })
+		})
 	}
-	misfits, ids := make([]int, len(blockSizes)), false
-	t, err := scan(func(q *row) {
-		if q.blocks != nil {
-			ids = true
-			countMisfits(misfits, q)
-		}
-	})
+	var sizes blockSizes
+	t, err := scan(func(q *row) { sizes.add(q.blocks, int(q.input)) })
 	if err != nil {
 		return nil, err
 	}
-	block := 0
-	if ids = ids && t.Format != ragPulseForm; ids {
-		block = blockSizes[slices.Index(misfits, slices.Min(misfits))]
+	block, _ := sizes.best()
+	if t.Format == ragPulseForm {
+		block = 0
 	}
 	return scan(func(q *row) {
 		one := TraceRow{At: q.at, Input: int(q.input), Output: int(q.output), Client: q.client}
-		if ids {
+		if block > 0 {
 			one.Blocks = q.blocks
 		}
 		if t.Unit == "" || q.follows {
@@ -116,15 +107,6 @@ func EachRow(path string, take func(q TraceRow, block int)) (*Trace, error) {
 		}
 		take(one, block)
 	})
-}
-
-// countMisfits counts for each of the block sizes whether the ids of a row do not fit its length.
-func countMisfits(counts []int, q *row) {
-	for i, size := range blockSizes {
-		if len(q.blocks) != (int(max(q.input, 0))+size-1)/size {
-			counts[i]++
-		}
-	}
 }
 
 // What a trace may have that is kept in memory.
@@ -169,17 +151,11 @@ func (c *columns) add(q *row) error {
 	}
 	if q.follows { // as early as it can come
 		q.at = c.latest[q.client] + q.after
-		if c.turns == nil {
-			c.turns = make([]bool, n)
-		}
 	} else {
 		if q.at < c.last {
 			c.unsorted++
 		}
 		c.last = q.at
-	}
-	if c.turns != nil {
-		c.turns = append(c.turns, q.follows)
 	}
 	if q.client != "" && (q.follows || len(c.latest) < mostSessions) {
 		if c.latest == nil {
@@ -189,24 +165,26 @@ func (c *columns) add(q *row) error {
 	}
 	c.inputs, c.outputs = c.inputs || q.input != Unknown, c.outputs || q.output != Unknown
 	c.at, c.input, c.output = append(c.at, q.at), append(c.input, q.input), append(c.output, q.output)
-	if c.clients == nil && q.client != "" {
-		c.clients = make([]string, n)
+	name, known := c.names[q.client]
+	if !known {
+		name = strings.Clone(q.client)
+		c.names[name] = name
 	}
-	if c.clients != nil {
-		name, known := c.names[q.client]
-		if !known {
-			name = strings.Clone(q.client)
-			c.names[name] = name
-		}
-		c.clients = append(c.clients, name)
-	}
-	if c.blocks == nil && q.blocks != nil {
-		c.blocks = make([][]int64, n)
-	}
-	if c.blocks != nil {
-		c.blocks = append(c.blocks, slices.Clone(q.blocks))
-	}
+	c.clients = appendRow(c.clients, n, name, name != "")
+	c.turns = appendRow(c.turns, n, q.follows, q.follows)
+	c.blocks = appendRow(c.blocks, n, slices.Clone(q.blocks), q.blocks != nil)
 	return nil
+}
+
+// appendRow appends the value of row n to a column, which stays nil until a row has a value.
+func appendRow[T any](column []T, n int, value T, has bool) []T {
+	if column == nil && !has {
+		return nil
+	}
+	if column == nil {
+		column = make([]T, n)
+	}
+	return append(column, value)
 }
 
 // into gives a trace its columns, in the order of their times.

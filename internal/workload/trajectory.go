@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -190,12 +191,7 @@ func (t *Trajectories) leaveOut(why, name string) {
 
 // leftText says what was left out, "" for nothing.
 func (t *Trajectories) leftText() (text string) {
-	whys := make([]string, 0, len(t.Left))
-	for why := range t.Left {
-		whys = append(whys, why)
-	}
-	slices.Sort(whys)
-	for _, why := range whys {
+	for _, why := range slices.Sorted(maps.Keys(t.Left)) {
 		text += fmt.Sprintf("; %s left out: %s (%s)", say.Plural(t.Left[why].N, "session"), why, t.Left[why].First)
 	}
 	return text
@@ -213,24 +209,16 @@ func (s *wekaSession) toTrajectory() (one trajectory, why string) {
 	if one.block = s.Block; one.block < 1 || one.block > 1<<20 {
 		return one, "no block_size"
 	}
-	if why := one.addChain(s.Requests, -1, 0, true); why != "" {
-		return one, why
+	if _, why = one.addChain(s.Requests, -1, 0, true); why == "" && len(one.mains) == 0 {
+		why = "no requests"
 	}
-	if len(one.mains) == 0 {
-		return one, "no requests"
-	}
-	return one, ""
+	return one, why
 }
 
 // addChain takes the requests of one agent: each waits for the one before it and for the
 // sub-agents that were begun meanwhile. from is the step that the first waits for, -1 for
-// none. The last steps, which whoever comes next waits for, are left in ends.
-func (one *trajectory) addChain(list []wekaStep, from int32, delay time.Duration, main bool) (why string) {
-	_, why = one.addChainEnds(list, from, delay, main)
-	return why
-}
-
-func (one *trajectory) addChainEnds(list []wekaStep, from int32, delay time.Duration, main bool) (ends []int32, why string) {
+// none. The last steps, which whoever comes next waits for, are its ends.
+func (one *trajectory) addChain(list []wekaStep, from int32, delay time.Duration, main bool) (ends []int32, why string) {
 	last := from
 	answered := 0. // when the step before had ended, in the record
 	ended := 0.    // and all that is waited for
@@ -248,7 +236,7 @@ func (one *trajectory) addChainEnds(list []wekaStep, from int32, delay time.Dura
 				continue
 			}
 			after := secondsToDuration(min(max(r.T-answered, 0), LongestPause.Seconds()))
-			children, why := one.addChainEnds(r.Requests, last, after, false)
+			children, why := one.addChain(r.Requests, last, after, false)
 			if why != "" {
 				return nil, why
 			}
@@ -383,25 +371,24 @@ func (a *Agents) At(item int64) (Request, error) {
 		return Request{}, fmt.Errorf("trace %s: session %d has no request %d", a.t.path, s, turn)
 	}
 	q, c := &one.steps[at], a.config.Calibration
-	words := max(c.wordsForTokens(int(q.input)), 1)
-	inside := Calibration{PerWord: c.PerWord}
+	words := c.wordsAtLeastOne(int(q.input))
 	nonce := seed.At(a.config.Nonce, streamAgentBlock, uint64(s))
 	segments := make([]Segment, 0, len(q.ids)+1)
-	left, size := words, max(inside.wordsForTokens(one.block), 1)
+	left, size := words, c.withOverhead(0).wordsAtLeastOne(one.block)
 	for _, id := range q.ids {
 		if left <= 0 {
 			break
 		}
 		n := min(size, left)
-		segments = append(segments, Segment{Seed: seed.At(nonce, 0, uint64(id)), Words: n})
+		segments = append(segments, wordSegment(nonce, 0, uint64(id), n))
 		left -= n
 	}
 	if left > 0 {
-		segments = append(segments, Segment{Seed: seed.At(a.config.Nonce, streamAgentOwn, uint64(item)), Words: left})
+		segments = append(segments, wordSegment(a.config.Nonce, streamAgentOwn, uint64(item), left))
 	}
 	r := Request{
 		ID: item, Session: s, Turn: turn, Turns: int32(one.remainingRequests(first)), Exact: true,
-		Messages: []Message{{Role: "user", Segments: segments}}, Input: c.tokensForWords(words), Output: int(q.output),
+		Messages: []Message{NewMessage("user", segments...)}, Input: c.tokensForWords(words), Output: int(q.output),
 	}
 	if at != first && q.before >= 0 {
 		common, before := 0, one.steps[q.before].ids
@@ -485,15 +472,12 @@ func (t *Trajectories) Shape(c TrajectoryConfig) Shape {
 // Describe describes the workload when it is rendered with v.
 func (a *Agents) Describe(v *token.Vocabulary) Description {
 	d := Description{
-		Kind: "sessions", Vocabulary: &VocabularyDescription{v.Name(), v.Size(), v.FirstSize()},
+		Kind: "sessions", Vocabulary: DescribeVocabulary(v), Calibration: a.config.Calibration.ifKnown(),
 		File: &FileDescription{Name: a.t.path, Format: "Weka's sessions", Records: len(a.t.list), Requests: a.t.stepCount(), Skipped: map[string]int{}},
 	}
 	for why, l := range a.t.Left {
 		d.File.Skipped[why] = l.N
 		d.File.Records += l.N
-	}
-	if k := a.config.Calibration; k.isKnown() {
-		d.Calibration = &CalibrationDescription{k.Overhead, k.PerWord, k.Turn, k.System}
 	}
 	return d
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pitot/internal/say"
+	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/seed"
 )
 
@@ -53,7 +54,7 @@ func ParseTree(s string) (*Tree, error) {
 		return nil, say.Errorf("prefix %.60q: %s", s, say.Errorf(format, args...).Error()).WithHint(treeHint)
 	}
 	t := &Tree{}
-	terms, ok := splitOutside(strings.ToLower(s), '+')
+	terms, ok := arrival.SplitOutside(strings.ToLower(s), '+')
 	if !ok {
 		return fail("a parenthesis is missing")
 	}
@@ -78,7 +79,7 @@ func ParseTree(s string) (*Tree, error) {
 		if term != "none" {
 			inner, is := strings.CutPrefix(term, "tree(")
 			inner, closed := strings.CutSuffix(inner, ")")
-			parts, ok := splitOutside(inner, ',')
+			parts, ok := arrival.SplitOutside(inner, ',')
 			if !is || !closed || !ok {
 				return fail("%.30q is no tree", term)
 			}
@@ -105,7 +106,7 @@ func ParseTree(s string) (*Tree, error) {
 		return fail("the shares of the requests come to %s, want 1", say.Exact(all))
 	}
 	t.branches[len(t.branches)-1].upTo = 1
-	if t.meanTokens() == 0 {
+	if t.Mean() == 0 {
 		return fail("nothing in it is shared")
 	}
 	if t.longestPath() > MaxLength {
@@ -156,33 +157,12 @@ func parseLevel(s string) (l level, err error) {
 // cutLastWord takes the last of the words of s, which are apart by spaces outside of
 // parentheses.
 func cutLastWord(s string) (before, last string, ok bool) {
-	parts, ok := splitOutside(s, ' ')
+	parts, ok := arrival.SplitOutside(s, ' ')
 	if !ok || len(parts) < 2 {
 		return s, "", false
 	}
 	n := len(parts) - 1
 	return strings.TrimSpace(strings.Join(parts[:n], " ")), parts[n], true
-}
-
-// splitOutside cuts s at the separators that stand outside of parentheses; ok is false
-// where these do not match.
-func splitOutside(s string, separator byte) (parts []string, ok bool) {
-	depth, from := 0, 0
-	for i := range len(s) {
-		switch s[i] {
-		case '(':
-			depth++
-		case ')':
-			if depth--; depth < 0 {
-				return nil, false
-			}
-		case separator:
-			if depth == 0 {
-				parts, from = append(parts, s[from:i]), i+1
-			}
-		}
-	}
-	return append(parts, s[from:]), depth == 0
 }
 
 func (l *level) String() string {
@@ -203,14 +183,10 @@ func (t *Tree) String() string {
 
 // Mean is the mean length of what a prompt begins with, in tokens, as the lengths were
 // asked for; 0 for no tree.
-func (t *Tree) Mean() float64 {
+func (t *Tree) Mean() (sum float64) {
 	if t == nil {
 		return 0
 	}
-	return t.meanTokens()
-}
-
-func (t *Tree) meanTokens() (sum float64) {
 	for _, b := range t.branches {
 		for _, l := range b.levels {
 			sum += b.share * l.length.Mean()
@@ -221,15 +197,7 @@ func (t *Tree) meanTokens() (sum float64) {
 
 // hasPartialShare says that some requests have no prefix, and others do.
 func (t *Tree) hasPartialShare() bool {
-	if t == nil {
-		return false
-	}
-	for _, b := range t.branches {
-		if len(b.levels) == 0 {
-			return true
-		}
-	}
-	return false
+	return t != nil && slices.ContainsFunc(t.branches, func(b branch) bool { return len(b.levels) == 0 })
 }
 
 // longestPath returns the length of the longest path down, except for one in a million texts.
@@ -251,11 +219,8 @@ func (t *Tree) LeafCount() int {
 	}
 	sum := 0.
 	for _, b := range t.branches {
-		n := 0.
-		for i, l := range b.levels {
-			if i == 0 {
-				n = 1
-			}
+		n := min(float64(len(b.levels)), 1)
+		for _, l := range b.levels {
 			n *= float64(l.siblings)
 		}
 		sum += n

@@ -100,7 +100,7 @@ func (l *looker) atRow(f *format, raw []byte, unused map[string]int) int64 {
 	if at < 0 {
 		return noTime
 	}
-	if due, ok := stampIn(commaToPoint(unquoteCell(cells[at]), t.commas), 0, t.is[at].Unit); ok {
+	if due, ok := t.timeAt(cells, at); ok {
 		return due
 	}
 	if !blankCell(cells[at]) {

@@ -5,6 +5,8 @@
 // what a real one would.
 package workload
 
+import "pitot/internal/workload/seed"
+
 // Unknown is a length in tokens that the workload does not know.
 const Unknown = -1
 
@@ -49,6 +51,11 @@ type Segment struct {
 	// for it, and stands in its place where no answer is known.
 	Served bool
 	Item   int64
+}
+
+// wordSegment returns generated words that are drawn from a stream of a nonce.
+func wordSegment(nonce, stream, index uint64, words int) Segment {
+	return Segment{Seed: seed.At(nonce, stream, index), Words: words}
 }
 
 // Source gives the requests of a point. Items 0, 1, 2, … come by themselves, as

@@ -142,7 +142,7 @@ func ParseLaw(s string, files Files) (*Law, error) {
 }
 
 func parseLaw(s string, files Files) (law, float64, error) {
-	terms, ok := splitOutside(s, '+')
+	terms, ok := SplitOutside(s, '+')
 	if !ok {
 		return nil, 0, say.Errorf("%.60q: a parenthesis is missing", s).WithHint("for example gamma(0.5)")
 	}
@@ -159,7 +159,7 @@ func parseLaw(s string, files Files) (law, float64, error) {
 		var args []string
 		if call {
 			inner, closed := strings.CutSuffix(strings.TrimSpace(inner), ")")
-			if args, ok = splitOutside(inner, ','); !closed || !ok {
+			if args, ok = SplitOutside(inner, ','); !closed || !ok {
 				return nil, 0, say.Errorf("%.60q: a parenthesis is missing", s).WithHint("for example " + f.form)
 			}
 		}
@@ -175,9 +175,9 @@ func parseLaw(s string, files Files) (law, float64, error) {
 	return nil, 0, say.Errorf("unknown arrival process %.60q", s).WithHint(say.KnownHint(name, names))
 }
 
-// splitOutside splits at a separator that stands in no parentheses; ok is false where
+// SplitOutside splits at a separator that stands in no parentheses; ok is false where
 // these do not match.
-func splitOutside(s string, separator byte) (parts []string, ok bool) {
+func SplitOutside(s string, separator byte) (parts []string, ok bool) {
 	depth, from := 0, 0
 	for i := range len(s) {
 		switch c := s[i]; {

@@ -419,9 +419,9 @@ func Describe(p *Profile, path string, k workload.Calibration, v *token.Vocabula
 	d := workload.Description{Kind: "profile", File: &workload.FileDescription{
 		Name: path, SHA256: hex.EncodeToString(sum.Sum(nil)), Format: "profile", Records: p.Requests, Requests: p.Requests, Skipped: map[string]int{},
 	}}
-	d.Vocabulary = &workload.VocabularyDescription{Name: v.Name(), Words: v.Size(), FirstWords: v.FirstSize()}
+	d.Vocabulary = workload.DescribeVocabulary(v)
 	if k != (workload.Calibration{}) {
-		d.Calibration = &workload.CalibrationDescription{OverheadTokens: k.Overhead, TokensPerWord: k.PerWord}
+		d.Calibration = &workload.Calibration{Overhead: k.Overhead, PerWord: k.PerWord}
 	}
 	return d
 }

@@ -1,6 +1,7 @@
 package arrival
 
 import (
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -86,11 +87,7 @@ func NewCascade(due []int64, least int) (*Cascade, bool) {
 	var seen []observed
 	for g := range len(knots) - 1 {
 		from, to := knots[g], knots[g+1]
-		span, err := strconv.ParseFloat(strconv.FormatFloat(at[to]-at[from], 'g', 4, 64), 64)
-		if err != nil {
-			return nil, false
-		}
-		c.Spans = append(c.Spans, span)
+		c.Spans = append(c.Spans, fourDigits(at[to]-at[from]))
 		own := (at[to] - at[from]) / float64(to-from)
 		left, right := own, own
 		if g > 0 {
@@ -107,11 +104,7 @@ func NewCascade(due []int64, least int) (*Cascade, bool) {
 		key := [2]int{o.level, o.gap}
 		samples[key] = append(samples[key], o.logit-float64(c.Slopes[o.level]*o.around))
 	}
-	keys := make([][2]int, 0, len(samples))
-	for k := range samples {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	keys := slices.SortedFunc(maps.Keys(samples), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
 	// What too few tell is told together with what is a little longer.
 	var rest []float64
 	for i, k := range keys {
@@ -130,7 +123,7 @@ func NewCascade(due []int64, least int) (*Cascade, bool) {
 				continue
 			}
 		}
-		c.Splits = append(c.Splits, Split{Level: k[0], Gap: k[1], Logits: quantilesOf(list, min(mostSteps, len(list)/least))})
+		c.Splits = append(c.Splits, Split{Level: k[0], Gap: k[1], Logits: logitQuantiles(list, min(mostSteps, len(list)/least))})
 	}
 	c.fitCorrection(at, least)
 	return c, c.Check() == ""
@@ -211,10 +204,9 @@ func (c *Cascade) fitCorrection(at []float64, least int) {
 		return
 	}
 	quantiles := func(gaps []float64) []float64 {
-		slices.Sort(gaps)
-		out := make([]float64, steps)
+		out := middlesOf(gaps, steps)
 		for i := range out {
-			out[i] = max(gaps[int((float64(i)+.5)/float64(steps)*float64(len(gaps)))], noGap)
+			out[i] = max(out[i], noGap)
 		}
 		return out
 	}
@@ -238,7 +230,7 @@ func (c *Cascade) fitCorrection(at []float64, least int) {
 	short := func(list []float64) []float64 {
 		out := make([]float64, len(list))
 		for i, x := range list {
-			out[i], _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
+			out[i] = fourDigits(x)
 		}
 		return out
 	}
@@ -301,15 +293,28 @@ func (r *Correction) correctGap(x float64) float64 {
 	return r.To[i-1] + float64(part*(r.To[i]-r.To[i-1]))
 }
 
-// quantilesOf are those of so many even steps. Of each step's values it takes the middle one,
-// and none of the ends.
-func quantilesOf(list []float64, steps int) []float64 {
+// fourDigits rounds to as many digits as a profile keeps.
+func fourDigits(x float64) float64 {
+	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
+	return y
+}
+
+// middlesOf are quantiles of so many even steps. Of each step's values it takes the middle one,
+// and none of the ends. It sorts the list.
+func middlesOf(list []float64, steps int) []float64 {
 	slices.Sort(list)
-	steps = max(steps, 1)
 	out := make([]float64, steps)
 	for i := range out {
-		k := int((float64(i) + .5) / float64(steps) * float64(len(list)))
-		out[i] = math.Round(min(max(list[k], -furthestLogit), furthestLogit)*100) / 100
+		out[i] = list[int((float64(i)+.5)/float64(steps)*float64(len(list)))]
+	}
+	return out
+}
+
+// logitQuantiles are quantiles of logits, within bounds and rounded.
+func logitQuantiles(list []float64, steps int) []float64 {
+	out := middlesOf(list, max(steps, 1))
+	for i, x := range out {
+		out[i] = math.Round(min(max(x, -furthestLogit), furthestLogit)*100) / 100
 	}
 	return out
 }
@@ -400,20 +405,18 @@ func (c *Cascade) splitOf(level int, gap int) *Split {
 }
 
 // parseProfile reads the name of a profile.
-func parseProfile(args []string, files Files) (law, float64, error) {
-	a := arguments{list: args}
-	a.checkCount(1, 1)
-	if a.err != nil {
-		return nil, 0, a.err
+func parseProfile(a *arguments) law {
+	if a.files.Profile == nil {
+		a.fail(noFiles)
+		return nil
 	}
-	if files.Profile == nil {
-		return nil, 0, say.Errorf("no file can be read here")
-	}
-	l, err := files.Profile(args[0])
+	l, err := a.files.Profile(a.list[0])
 	if err != nil {
-		return nil, 0, err
+		a.failWith(err)
+		return nil
 	}
-	return l.law, l.own, nil
+	a.own = l.own
+	return l.law
 }
 
 // FromCascade is the law of a cascade.
@@ -500,11 +503,11 @@ func (p *cascading) Next() int64 {
 func (p *cascading) drawGroup() {
 	c, g := p.c, p.group
 	n := c.gapCount(g)
-	mean := func(g int) float64 { return c.Spans[g] / float64(c.gapCount(g)) }
-	left, right := mean(max(g-1, 0)), mean(min(g+1, len(c.Spans)-1))
-	if g == 0 {
-		left = mean(g)
+	mean := func(g int) float64 {
+		g = min(max(g, 0), len(c.Spans)-1)
+		return c.Spans[g] / float64(c.gapCount(g))
 	}
+	left, right := mean(g-1), mean(g+1)
 	p.gaps = append(p.gaps[:0], make([]float64, n)...)
 	draws := seed.Rand(seed.At(p.seed, p.round, uint64(g)))
 	c.drawGaps(p.gaps, c.Spans[g], left, right, &draws)

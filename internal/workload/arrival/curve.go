@@ -64,41 +64,35 @@ const (
 	sinePieces = 256
 )
 
-func parseStep(args []string, _ Files) (law, float64, error) {
-	a := arguments{list: args}
-	a.checkCount(2, 3)
+func parseStep(a *arguments) law {
 	to, at := a.numberAt(0, "rate over the first", 0, mostFactor), a.secondsAt(1, "time of the step")
 	c := &curve{}
 	c.add(at, 1, 1)
-	if a.err == nil && len(args) == 3 {
-		back := a.secondsAt(2, "time of the step back")
-		if back <= at {
-			a.fail("the step back, at %s, is not behind the step", args[2])
-		} else {
-			c.add(back-at, to, to)
-			c.add(1, 1, 1)
-		}
-	} else {
+	if len(a.list) < 3 {
 		c.add(1, to, to)
+		return c
 	}
-	return c, 0, a.err
+	back := a.secondsAt(2, "time of the step back")
+	if back <= at {
+		a.fail("the step back, at %s, is not behind the step", a.list[2])
+	}
+	c.add(back-at, to, to)
+	c.add(1, 1, 1)
+	return c
 }
 
-func parseRamp(args []string, _ Files) (law, float64, error) {
-	a := arguments{list: args}
-	a.checkCount(3, 3)
-	from, to, span := a.numberAt(0, "rate at the beginning", 0, mostFactor), a.numberAt(1, "rate at the end", 0, mostFactor), a.secondsAt(2, "time of the ramp")
+func parseRamp(a *arguments) law {
+	from, to := a.numberAt(0, "rate at the beginning", 0, mostFactor), a.numberAt(1, "rate at the end", 0, mostFactor)
+	span := a.secondsAt(2, "time of the ramp")
 	if a.err == nil && from == 0 && to == 0 {
 		a.fail("both rates are 0")
 	}
 	c := &curve{}
 	c.add(span, from, to)
-	return c, 0, a.err
+	return c
 }
 
-func parseSinusoid(args []string, _ Files) (law, float64, error) {
-	a := arguments{list: args}
-	a.checkCount(2, 2)
+func parseSinusoid(a *arguments) law {
 	part, period := a.numberAt(0, "part that the rate goes up and down by", 0.001, 1), a.secondsAt(1, "period")
 	c := &curve{again: true}
 	value := func(i int) float64 {
@@ -107,7 +101,7 @@ func parseSinusoid(args []string, _ Files) (law, float64, error) {
 	for i := range sinePieces {
 		c.add(period/sinePieces, value(i), value(i+1))
 	}
-	return c, 0, a.err
+	return c
 }
 
 // dayShape is the rate in each hour of a day over the day's mean: of the 73 clients of
@@ -118,41 +112,35 @@ var dayShape = [24]float64{
 	0.45, 0.54, 0.68, 0.70, 0.88, 0.55, 0.75, 0.59, 1.24, 1.62, 2.19, 1.18,
 }
 
-func parseDiurnal(args []string, _ Files) (law, float64, error) {
-	a := arguments{list: args}
-	a.checkCount(1, 1)
+func parseDiurnal(a *arguments) law {
 	day := a.secondsAt(0, "length of the day")
 	c := &curve{again: true}
 	for i := range dayShape {
 		c.add(day/24, dayShape[i], dayShape[(i+1)%24])
 	}
 	c.toMean()
-	return c, 0, a.err
+	return c
 }
 
-func parsePiecewise(args []string, files Files) (law, float64, error) {
-	a := arguments{list: args}
-	a.checkCount(1, 1)
-	if a.err != nil {
-		return nil, 0, a.err
+func parsePiecewise(a *arguments) law {
+	if a.files.Rates == nil {
+		a.fail(noFiles)
+		return nil
 	}
-	if files.Rates == nil {
-		return nil, 0, say.Errorf("no file can be read here")
-	}
-	times, rates, err := files.Rates(args[0])
+	times, rates, err := a.files.Rates(a.list[0])
 	if err != nil {
-		return nil, 0, err
+		a.failWith(err)
+		return nil
 	}
 	c := &curve{again: true}
 	for i := range rates {
 		c.add(times[i+1]-times[i], rates[i], rates[i])
 	}
-	own := c.mean()
-	if !(own >= MinRate && own <= MaxRate) {
-		return nil, 0, say.Errorf("the mean of the rates is %s", say.Exact(own)).WithHint("rates are requests per second")
+	if a.own = c.mean(); !(a.own >= MinRate && a.own <= MaxRate) {
+		a.failWith(say.Errorf("the mean of the rates is %s", say.Exact(a.own)).WithHint("rates are requests per second"))
 	}
 	c.toMean()
-	return c, own, nil
+	return c
 }
 
 func (c *curve) shape() Expected {

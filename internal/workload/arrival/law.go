@@ -1,6 +1,7 @@
 package arrival
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -65,6 +66,9 @@ type Files struct {
 	Profile func(name string) (*Law, error)
 }
 
+// noFiles says that a law of a file is read where there are none.
+const noFiles = "no file can be read here"
+
 // String is the law as it was written.
 func (l *Law) String() string { return l.written }
 
@@ -99,27 +103,29 @@ func (l *Law) NewProcess(rate float64, seed uint64, from int64) (Process, error)
 	return l.law.process(rate, seed, from, false)
 }
 
-// family is a kind of law: its name, what stands in its parentheses, and how that is read.
+// family is a kind of law: its name, an example, how many arguments stand in its parentheses,
+// and how these are read.
 type family struct {
 	name, form, about string
-	parse             func(args []string, files Files) (law, float64, error)
+	least, most       int
+	parse             func(a *arguments) law
 }
 
 // families is the one list of the kinds there are, in the order of the help.
 func families() []family {
 	return []family{
-		{"poisson", "poisson", "independent users", parsePoisson},
-		{"constant", "constant", "equal gaps", parseConstant},
-		{"gamma", "gamma(0.5)", "gaps with CV 1/√0.5: bursts below 1, more even above", parseGamma},
-		{"on-off", "on-off(5s,20s)", "bursts of 5 s on average, and 20 s without a request", parseOnOff},
-		{"mmpp", "mmpp(0.5:60s,4:10s)", "Poisson at rates that take turns: half for a minute, fourfold for 10 s, on average", parseMMPP},
-		{"step", "step(3,30s)", "threefold from 30 s on; step(3,30s,60s): until 60 s", parseStep},
-		{"ramp", "ramp(0.5,2,60s)", "from half to twice the rate within a minute", parseRamp},
-		{"sinusoid", "sinusoid(0.5,60s)", "up and down by half, once a minute", parseSinusoid},
-		{"diurnal", "diurnal(10m)", "a day's rates within 10 minutes", parseDiurnal},
-		{"piecewise", "piecewise(FILE)", "rates from a file: SECONDS RATE a line, again from the beginning at its end", parsePiecewise},
-		{"trace", "trace(FILE)", "times from a file, at their own rate or stretched to --rate; trace(FILE,speed=2), trace(FILE,spread) where stamps are rounded", parseTrace},
-		{"profile", "profile(FILE)", "as in the log that a profile was made of, at its own rate or stretched to --rate", parseProfile},
+		{"poisson", "poisson", "independent users", 0, 0, parsePoisson},
+		{"constant", "constant", "equal gaps", 0, 0, parseConstant},
+		{"gamma", "gamma(0.5)", "gaps with CV 1/√0.5: bursts below 1, more even above", 1, 1, parseGamma},
+		{"on-off", "on-off(5s,20s)", "bursts of 5 s on average, and 20 s without a request", 2, 2, parseOnOff},
+		{"mmpp", "mmpp(0.5:60s,4:10s)", "Poisson at rates that take turns: half for a minute, fourfold for 10 s, on average", 2, mostStates, parseMMPP},
+		{"step", "step(3,30s)", "threefold from 30 s on; step(3,30s,60s): until 60 s", 2, 3, parseStep},
+		{"ramp", "ramp(0.5,2,60s)", "from half to twice the rate within a minute", 3, 3, parseRamp},
+		{"sinusoid", "sinusoid(0.5,60s)", "up and down by half, once a minute", 2, 2, parseSinusoid},
+		{"diurnal", "diurnal(10m)", "a day's rates within 10 minutes", 1, 1, parseDiurnal},
+		{"piecewise", "piecewise(FILE)", "rates from a file: SECONDS RATE a line, again from the beginning at its end", 1, 1, parsePiecewise},
+		{"trace", "trace(FILE)", "times from a file, at their own rate or stretched to --rate; trace(FILE,speed=2), trace(FILE,spread) where stamps are rounded", 1, 3, parseTrace},
+		{"profile", "profile(FILE)", "as in the log that a profile was made of, at its own rate or stretched to --rate", 1, 1, parseProfile},
 	}
 }
 
@@ -163,14 +169,16 @@ func parseLaw(s string, files Files) (law, float64, error) {
 				return nil, 0, say.Errorf("%.60q: a parenthesis is missing", s).WithHint("for example " + f.form)
 			}
 		}
-		l, own, err := f.parse(args, files)
-		if err != nil {
-			if say.HintOf(err) == "" {
-				return nil, 0, say.Errorf("%.60q: %v", s, err).WithHint("for example " + f.form + ": " + f.about)
-			}
-			return nil, 0, say.Errorf("%.60q: %v", s, err).WithHint(say.HintOf(err))
+		a := &arguments{list: args, files: files}
+		var l law
+		if a.checkCount(f.least, f.most); a.err == nil {
+			l = f.parse(a)
 		}
-		return l, own, nil
+		if a.err != nil {
+			hint := cmp.Or(say.HintOf(a.err), "for example "+f.form+": "+f.about)
+			return nil, 0, say.Errorf("%.60q: %v", s, a.err).WithHint(hint)
+		}
+		return l, a.own, nil
 	}
 	return nil, 0, say.Errorf("unknown arrival process %.60q", s).WithHint(say.KnownHint(name, names))
 }
@@ -194,30 +202,32 @@ func SplitOutside(s string, separator byte) (parts []string, ok bool) {
 	return append(parts, strings.TrimSpace(s[from:])), depth == 0
 }
 
-// argument reads what stands in parentheses.
+// arguments reads what stands in the parentheses of a law.
 type arguments struct {
-	list []string
-	err  error
+	list  []string
+	files Files
+	own   float64 // rate that the law has, as it is read
+	err   error   // the first
 }
 
-func (a *arguments) fail(format string, args ...any) {
+func (a *arguments) fail(format string, args ...any) { a.failWith(say.Errorf(format, args...)) }
+
+func (a *arguments) failWith(err error) {
 	if a.err == nil {
-		a.err = say.Errorf(format, args...)
+		a.err = err
 	}
 }
 
 // checkCount says how many there may be.
 func (a *arguments) checkCount(least, most int) {
-	if n := len(a.list); n < least || n > most {
-		switch {
-		case most == 0:
-			a.fail("it takes nothing in parentheses")
-		case n == 0 || n == 1 && a.list[0] == "":
-			a.fail("it wants its numbers in parentheses")
-		default:
-			a.fail("%s in parentheses, want %s", say.Plural(n, "value"), wantedCount(least, most))
-		}
-		a.list = append(a.list, make([]string, max(0, most-n))...)
+	switch n := len(a.list); {
+	case n >= least && n <= most:
+	case most == 0:
+		a.fail("it takes nothing in parentheses")
+	case n == 0 || n == 1 && a.list[0] == "":
+		a.fail("it wants its numbers in parentheses")
+	default:
+		a.fail("%s in parentheses, want %s", say.Plural(n, "value"), wantedCount(least, most))
 	}
 }
 
@@ -230,9 +240,6 @@ func wantedCount(least, most int) string {
 
 // numberAt is the i-th as a number from least to most.
 func (a *arguments) numberAt(i int, what string, least, most float64) float64 {
-	if a.err != nil {
-		return least
-	}
 	return a.value(a.list[i], what, least, most)
 }
 
@@ -257,9 +264,6 @@ const (
 
 // secondsAt is the i-th as a length of time.
 func (a *arguments) secondsAt(i int, what string) float64 {
-	if a.err != nil {
-		return 1
-	}
 	return a.parseSpan(a.list[i], what)
 }
 

@@ -20,32 +20,25 @@ type mmpp struct {
 // mostStates bounds the states of one.
 const mostStates = 8
 
-func parseOnOff(args []string, _ Files) (law, float64, error) {
-	a := arguments{list: args}
-	a.checkCount(2, 2)
-	return newMMPP([]float64{1, 0}, []float64{a.secondsAt(0, "time of a burst"), a.secondsAt(1, "time between bursts")}), 0, a.err
+func parseOnOff(a *arguments) law {
+	return newMMPP([]float64{1, 0}, []float64{a.secondsAt(0, "time of a burst"), a.secondsAt(1, "time between bursts")})
 }
 
-func parseMMPP(args []string, _ Files) (law, float64, error) {
-	a := arguments{list: args}
-	a.checkCount(2, mostStates)
+func parseMMPP(a *arguments) law {
 	var rates, times []float64
-	for _, arg := range args {
+	for _, arg := range a.list {
 		rate, span, ok := strings.Cut(arg, ":")
 		if !ok {
 			a.fail("%.20q is not RATE:TIME", arg)
-			break
+			return nil
 		}
 		rates = append(rates, a.value(strings.TrimSpace(rate), "rate of a state", 0, 1e6))
 		times = append(times, a.parseSpan(strings.TrimSpace(span), "time of a state"))
 	}
-	if a.err == nil && slices.Max(rates) == 0 {
+	if slices.Max(rates) == 0 {
 		a.fail("no state has a rate above 0")
 	}
-	if a.err != nil {
-		return nil, 0, a.err
-	}
-	return newMMPP(rates, times), 0, nil
+	return newMMPP(rates, times)
 }
 
 // newMMPP divides rates by their mean over the time.

@@ -11,11 +11,7 @@ import (
 
 type poissonLaw struct{}
 
-func parsePoisson(args []string, _ Files) (law, float64, error) {
-	a := arguments{list: args}
-	a.checkCount(0, 0)
-	return poissonLaw{}, 0, a.err
-}
+func parsePoisson(*arguments) law { return poissonLaw{} }
 
 func (poissonLaw) process(rate float64, seed uint64, _ int64, _ bool) (Process, error) {
 	return NewPoisson(rate, seed)
@@ -27,11 +23,7 @@ func (poissonLaw) variance(rate, x float64) float64 { return rate * x }
 
 type constantLaw struct{}
 
-func parseConstant(args []string, _ Files) (law, float64, error) {
-	a := arguments{list: args}
-	a.checkCount(0, 0)
-	return constantLaw{}, 0, a.err
-}
+func parseConstant(*arguments) law { return constantLaw{} }
 
 // process as a part of a sum begins at a time of its own.
 func (constantLaw) process(rate float64, start uint64, _ int64, stationary bool) (Process, error) {
@@ -66,11 +58,7 @@ func (s *shifted) Next() int64 {
 
 type gammaLaw struct{ k float64 }
 
-func parseGamma(args []string, _ Files) (law, float64, error) {
-	a := arguments{list: args}
-	a.checkCount(1, 1)
-	return gammaLaw{a.numberAt(0, "shape", MinShape, MaxShape)}, 0, a.err
-}
+func parseGamma(a *arguments) law { return gammaLaw{a.numberAt(0, "shape", MinShape, MaxShape)} }
 
 func (l gammaLaw) process(rate float64, start uint64, _ int64, stationary bool) (Process, error) {
 	p, err := NewGamma(rate, l.k, start)

@@ -1,7 +1,6 @@
 package arrival
 
 import (
-	"container/heap"
 	"math"
 	"slices"
 	"strings"
@@ -24,7 +23,7 @@ func parseSum(terms []string, files Files) (law, float64, error) {
 		if !ok || strings.Contains(share, "(") {
 			return nil, 0, say.Errorf("%.60q has no share of the rate", term).WithHint("for example 0.8*poisson + 0.2*on-off(5s,20s)")
 		}
-		a := arguments{}
+		var a arguments
 		w := a.value(strings.TrimSpace(share), "share", 1e-6, 1)
 		if a.err != nil {
 			return nil, 0, a.err
@@ -59,30 +58,16 @@ func (s sum) process(rate float64, start uint64, from int64, _ bool) (Process, e
 		if err != nil {
 			return nil, err
 		}
-		m.list = append(m.list, coming{p.Next(), i, p})
+		m.parts, m.due = append(m.parts, p), append(m.due, p.Next())
 	}
-	heap.Init(m)
 	return m, nil
 }
 
-// coming holds the next due time of a part.
-type coming struct {
-	due int64
-	i   int
-	of  Process
+// merged gives the due times of several processes in order.
+type merged struct {
+	parts []Process
+	due   []int64 // the next of each
 }
-
-// merged is a heap of parts by when they are due.
-type merged struct{ list []coming }
-
-func (m *merged) Len() int { return len(m.list) }
-func (m *merged) Less(i, k int) bool {
-	a, b := &m.list[i], &m.list[k]
-	return a.due < b.due || a.due == b.due && a.i < b.i
-}
-func (m *merged) Swap(i, k int) { m.list[i], m.list[k] = m.list[k], m.list[i] }
-func (m *merged) Push(any)      {}
-func (m *merged) Pop() any      { return nil }
 
 func (m *merged) Next() int64 {
 	due, _ := m.NextOf()
@@ -91,10 +76,12 @@ func (m *merged) Next() int64 {
 
 // NextOf implements [Superposed].
 func (m *merged) NextOf() (due int64, part int) {
-	first := &m.list[0]
-	due, part = first.due, first.i
-	first.due = first.of.Next()
-	heap.Fix(m, 0)
+	for i := range m.due {
+		if m.due[i] < m.due[part] {
+			part = i
+		}
+	}
+	due, m.due[part] = m.due[part], m.parts[part].Next()
 	return due, part
 }
 

@@ -40,55 +40,50 @@ type trace struct {
 	spread      int64 // nanoseconds that each stamp stands for, 0 for itself alone
 }
 
-func parseTrace(args []string, files Files) (law, float64, error) {
-	a := arguments{list: args}
-	a.checkCount(1, 3)
-	l := &trace{speed: 1}
-	spread, auto := int64(0), false
-	for i, option := range args {
+func parseTrace(a *arguments) law {
+	l, name, auto := &trace{speed: 1}, a.list[0], false
+	for _, option := range a.list[1:] {
 		key, v, _ := strings.Cut(option, "=")
 		switch {
-		case i == 0:
 		case key == "speed":
 			l.speed = a.value(v, "speed", 1e-6, 1e6)
 		case option == "spread":
 			auto = true
 		case key == "spread":
-			spread = int64(a.parseSpan(v, "time that a stamp stands for") * 1e9)
+			l.spread = int64(a.parseSpan(v, "time that a stamp stands for") * 1e9)
 		default:
 			a.fail("unknown option %.20q", option)
 		}
 	}
+	if a.files.Times == nil {
+		a.fail(noFiles)
+	}
 	if a.err != nil {
-		return nil, 0, a.err
+		return nil
 	}
-	if files.Times == nil {
-		return nil, 0, say.Errorf("no file can be read here")
+	if l.stamps, a.err = a.files.Times(name); a.err != nil {
+		return nil
 	}
-	stamps, err := files.Times(args[0])
-	if err != nil {
-		return nil, 0, err
+	if l.n = l.stamps.Len(); l.n > 0 {
+		l.begin, l.last = l.stampAt(0), l.stampAt(l.n-1)
 	}
-	n := stamps.Len()
-	if l.stamps, l.n = stamps, n; n > 0 {
-		l.begin, l.last = l.stampAt(0), l.stampAt(n-1)
+	if l.n < 2 || l.last == l.begin {
+		a.failWith(say.Errorf("%s has %s in it", name, say.Plural(int(l.n), "time")).WithHint("two different ones at least make a rate"))
+		return nil
 	}
-	if n < 2 || l.last == l.begin {
-		return nil, 0, say.Errorf("%s has %s in it", args[0], say.Plural(int(n), "time")).WithHint("two different ones at least make a rate")
-	}
-	l.look = make([]int64, min(n, mostLooked))
-	stamps.Times(l.look, 0)
+	l.look = make([]int64, min(l.n, mostLooked))
+	l.stamps.Times(l.look, 0)
 	for i := range l.look {
 		l.look[i] -= l.begin
 	}
 	if auto {
-		if spread = StampRounding(l.look); spread == 0 {
-			return nil, 0, say.Errorf("the stamps of %s are not rounded", args[0]).WithHint("leave spread out, or say what a stamp stands for: spread=1s")
+		if l.spread = StampRounding(l.look); l.spread == 0 {
+			a.failWith(say.Errorf("the stamps of %s are not rounded", name).WithHint("leave spread out, or say what a stamp stands for: spread=1s"))
 		}
 	}
-	l.spread = spread
-	l.own = float64(n-1) / float64(l.last-l.begin) * 1e9 * l.speed
-	return l, l.own, nil
+	l.own = float64(l.n-1) / float64(l.last-l.begin) * 1e9 * l.speed
+	a.own = l.own
+	return l
 }
 
 // stampAt is the i-th.
@@ -151,11 +146,6 @@ func (l *trace) scaleStamp(stamp int64, rate float64) int64 {
 	return int64(math.Round(float64(stamp) * by))
 }
 
-// What a trace is like is what was observed.
-func (l *trace) observedAt(rate float64) Expected {
-	return ObserveTimes(l.sampleTimes(rate))
-}
-
 func (l *trace) sampleTimes(rate float64) []int64 {
 	due := make([]int64, len(l.look))
 	for i, s := range l.look {
@@ -164,8 +154,8 @@ func (l *trace) sampleTimes(rate float64) []int64 {
 	return due
 }
 
-func (l *trace) cv(rate float64) float64      { return l.observedAt(rate).CV }
-func (l *trace) none(rate, x float64) float64 { return math.NaN() }
+func (l *trace) cv(rate float64) float64   { return ObserveTimes(l.sampleTimes(rate)).CV }
+func (l *trace) none(_, _ float64) float64 { return math.NaN() }
 func (l *trace) variance(rate, x float64) float64 {
 	return DispersionOf(l.sampleTimes(rate), x) * rate * x
 }

@@ -92,7 +92,7 @@ func (v *Conversations) systemPrompt(tokens int, k uint64) (p opening) {
 		template := c.Calibration.withOverhead(c.Calibration.System)
 		words := template.wordsAtLeastOne(tokens)
 		p.tokens = template.tokensForWords(words)
-		p.messages = []Message{NewMessage("system", wordSegment(c.Nonce, streamSystem, k, words))}
+		p.messages = []Message{NewMessage("system", WordSegment(c.Nonce, streamSystem, k, words))}
 	}
 	return p
 }
@@ -171,7 +171,7 @@ func (v *Conversations) subStep(session int64, p *stepPlace) (r Request) {
 	words := c.Calibration.wordsAtLeastOne(input.Draw(seed.At(c.Seed, streamTurnInput, uint64(item))))
 	r = Request{Input: v.sub.tokens + c.Calibration.tokensForWords(words), Output: v.outputLength(item), Exact: true}
 	r.Messages = append(make([]Message, 0, len(v.sub.messages)+1+2*int(p.step)), v.sub.messages...)
-	r.Messages = append(r.Messages, NewMessage("user", wordSegment(c.Nonce, streamContent, uint64(item), words)))
+	r.Messages = append(r.Messages, NewMessage("user", WordSegment(c.Nonce, streamContent, uint64(item), words)))
 	for k := p.begin + 1; k <= p.begin+p.step; k++ {
 		v.goOn(&r, session, k-1, k, input, nil)
 	}
@@ -190,7 +190,7 @@ func (v *Conversations) SharedRequests(firsts []Request) (list []Request) {
 		if p.tokens == 0 {
 			return
 		}
-		own := wordSegment(v.config.Nonce, streamSystem, uint64(2+k), 1)
+		own := WordSegment(v.config.Nonce, streamSystem, uint64(2+k), 1)
 		list = append(list, Request{
 			ID: math.MaxInt32/2 - k, Messages: append(slices.Clone(p.messages), NewMessage("user", own)),
 			Input: p.tokens + v.config.Calibration.tokensForWords(1), Output: 1, Exact: true, Session: Unknown,
@@ -210,7 +210,7 @@ func (v *Conversations) goOn(r *Request, session int64, before, now int32, input
 	answer := v.answerSegment(TurnItem(session, before), r.Output)
 	template := c.Calibration.withOverhead(c.Calibration.Turn)
 	words := template.wordsAtLeastOne(input.Draw(seed.At(c.Seed, streamTurnInput, uint64(item))))
-	own := wordSegment(c.Nonce, streamContent, uint64(item), words)
+	own := WordSegment(c.Nonce, streamContent, uint64(item), words)
 	r.Messages = append(r.Messages, NewMessage("assistant", answer), NewMessage("user", append(read, own)...))
 	if r.Input >= 0 {
 		r.History = r.Input + answer.Words
@@ -224,7 +224,7 @@ func (v *Conversations) goOn(r *Request, session int64, before, now int32, input
 
 // answerSegment stands for the answer to an item, of so many tokens.
 func (v *Conversations) answerSegment(item int64, tokens int) Segment {
-	s := wordSegment(v.config.Nonce, streamAnswer, uint64(item), max(tokens, 1))
+	s := WordSegment(v.config.Nonce, streamAnswer, uint64(item), max(tokens, 1))
 	s.Served, s.Item = !v.config.Planned, item
 	return s
 }

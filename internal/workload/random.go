@@ -146,7 +146,7 @@ func NewRandom(c RandomConfig) (*Random, error) {
 	if c.Prefix > 0 {
 		// The template's tokens belong to the prompt as a whole: the prefix is
 		// Prefix tokens of text.
-		r.prefix = wordSegment(c.Nonce, streamPrefix, 0, c.Calibration.withOverhead(0).wordsAtLeastOne(c.Prefix))
+		r.prefix = WordSegment(c.Nonce, streamPrefix, 0, c.Calibration.withOverhead(0).wordsAtLeastOne(c.Prefix))
 	}
 	return r, nil
 }
@@ -172,7 +172,7 @@ func (r *Random) At(i int64) (Request, error) {
 	// longer than the input asked for.
 	words := c.Calibration.wordsForTokens(prefix + c.Input.Draw(seed.At(c.Seed, streamInput, at)))
 	words = max(words, begins+1)
-	own := wordSegment(c.Nonce, streamContent, at, words)
+	own := WordSegment(c.Nonce, streamContent, at, words)
 	if c.Reuse.Share > 0 {
 		begins = c.Reuse.sharedWords(c.Calibration, words, seed.Float(seed.At(c.Seed, streamReuse, at)))
 		common = []Segment{{Seed: r.prefix.Seed, Words: begins}}
@@ -217,7 +217,7 @@ func (r *Random) requestPath(i uint64) (tokens int, texts []Segment) {
 func (r *Random) pathTexts(way []node) (texts []Segment) {
 	inside := r.config.Calibration.withOverhead(0)
 	for _, n := range way {
-		texts = append(texts, wordSegment(r.config.Nonce, streamNodeText, n.key, inside.wordsAtLeastOne(n.tokens)))
+		texts = append(texts, WordSegment(r.config.Nonce, streamNodeText, n.key, inside.wordsAtLeastOne(n.tokens)))
 	}
 	return texts
 }

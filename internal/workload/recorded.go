@@ -75,7 +75,7 @@ func (v *RecordedConversations) At(item int64) (Request, error) {
 			if words == Unknown {
 				words = unknownAnswer
 			}
-			answer = wordSegment(v.config.Seed, streamAnswer, uint64(before), words)
+			answer = WordSegment(v.config.Seed, streamAnswer, uint64(before), words)
 			answer.Served, answer.Item = !v.config.Recorded, before
 		}
 		q.Messages = append(q.Messages, NewMessage("assistant", answer), NewMessage("user", Segment{Text: t.text}))

@@ -134,11 +134,11 @@ func (r *Replay) fillRequest(q *Request, x *row, nonce uint64, i int64) {
 		if size <= 0 {
 			continue
 		}
-		segments = append(segments, wordSegment(nonce, streamBlock, uint64(id), size))
+		segments = append(segments, WordSegment(nonce, streamBlock, uint64(id), size))
 		left -= size
 	}
 	if left > 0 {
-		segments = append(segments, wordSegment(nonce, streamContent, uint64(i), left))
+		segments = append(segments, WordSegment(nonce, streamContent, uint64(i), left))
 	}
 	q.Messages = []Message{NewMessage("user", segments...)}
 	q.Input = c.tokensForWords(words)

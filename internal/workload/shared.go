@@ -93,7 +93,7 @@ func (r *Random) SharedRequests(most int) (list []Request, err error) {
 	c := &r.config
 	add := func(texts []Segment) {
 		k := int64(len(list))
-		own := wordSegment(c.Nonce, streamContent, math.MaxUint64-uint64(k), 1)
+		own := WordSegment(c.Nonce, streamContent, math.MaxUint64-uint64(k), 1)
 		words := own.Words
 		for _, s := range texts {
 			words += s.Words

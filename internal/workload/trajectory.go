@@ -380,11 +380,11 @@ func (a *Agents) At(item int64) (Request, error) {
 			break
 		}
 		n := min(size, left)
-		segments = append(segments, wordSegment(nonce, 0, uint64(id), n))
+		segments = append(segments, WordSegment(nonce, 0, uint64(id), n))
 		left -= n
 	}
 	if left > 0 {
-		segments = append(segments, wordSegment(a.config.Nonce, streamAgentOwn, uint64(item), left))
+		segments = append(segments, WordSegment(a.config.Nonce, streamAgentOwn, uint64(item), left))
 	}
 	r := Request{
 		ID: item, Session: s, Turn: turn, Turns: int32(one.remainingRequests(first)), Exact: true,

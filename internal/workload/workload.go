@@ -53,8 +53,8 @@ type Segment struct {
 	Item   int64
 }
 
-// wordSegment returns generated words that are drawn from a stream of a nonce.
-func wordSegment(nonce, stream, index uint64, words int) Segment {
+// WordSegment returns generated words that are drawn from a stream of a nonce.
+func WordSegment(nonce, stream, index uint64, words int) Segment {
 	return Segment{Seed: seed.At(nonce, stream, index), Words: words}
 }
 

@@ -22,31 +22,32 @@ import (
 // application to network traffic, IEEE Transactions on Information Theory 45, 1999). Here the
 // number is halved, so that the halving ends with single gaps.
 type Cascade struct {
-	Requests int       // of the log
-	Every    int       // gaps between two knots; the last two have the rest between them
-	Spans    []float64 // seconds from knot to knot; behind the last the log begins again
+	Requests int       `yaml:"requests"`   // of the log
+	Every    int       `yaml:"every"`      // gaps between two knots; the last two have the rest between them
+	Spans    []float64 `yaml:"spans,flow"` // seconds from knot to knot; behind the last the log begins again
 	// Slopes say by level how much of the difference of what is around some gaps, ln of the
 	// mean gap on their left over that on their right, their two halves show.
-	Slopes []float64
-	Splits []Split
+	Slopes []float64 `yaml:"slopes,flow"`
+	Splits []Split   `yaml:"splits"`
 	// Gaps corrects the gaps that the halving ends with.
-	Gaps Correction
+	Gaps Correction `yaml:",inline"`
 }
 
 // Correction makes of gaps of one distribution those of another, by quantiles of both at the
 // same shares, in seconds and rising: where a log's gaps have peaks, such as at the time of a
 // clock that sends, the halving alone blurs them.
 type Correction struct {
-	From, To []float64
+	From []float64 `yaml:"from,flow,omitempty"`
+	To   []float64 `yaml:"to,flow,omitempty"`
 }
 
 // Split describes how the times of gaps divide, for one number of gaps and one mean gap.
 type Split struct {
-	Level int // 2^(Level+1) gaps are halved
-	Gap   int // octave of the mean gap: 2^Gap seconds to twice that
+	Level int `yaml:"level"` // 2^(Level+1) gaps are halved
+	Gap   int `yaml:"gap"`   // octave of the mean gap: 2^Gap seconds to twice that
 	// Logits are quantiles of ln(p/(1−p)), p being the part of the first half, without what
 	// the slope makes of it: those of the middles of even steps.
-	Logits []float64
+	Logits []float64 `yaml:"logits,flow"`
 }
 
 const (
@@ -87,7 +88,7 @@ func NewCascade(due []int64, least int) (*Cascade, bool) {
 	var seen []observed
 	for g := range len(knots) - 1 {
 		from, to := knots[g], knots[g+1]
-		c.Spans = append(c.Spans, fourDigits(at[to]-at[from]))
+		c.Spans = append(c.Spans, RoundDigits(at[to]-at[from], 4))
 		own := (at[to] - at[from]) / float64(to-from)
 		left, right := own, own
 		if g > 0 {
@@ -204,7 +205,7 @@ func (c *Cascade) fitCorrection(at []float64, least int) {
 		return
 	}
 	quantiles := func(gaps []float64) []float64 {
-		out := middlesOf(gaps, steps)
+		out := StepMiddles(gaps, steps)
 		for i := range out {
 			out[i] = max(out[i], noGap)
 		}
@@ -230,7 +231,7 @@ func (c *Cascade) fitCorrection(at []float64, least int) {
 	short := func(list []float64) []float64 {
 		out := make([]float64, len(list))
 		for i, x := range list {
-			out[i] = fourDigits(x)
+			out[i] = RoundDigits(x, 4)
 		}
 		return out
 	}
@@ -293,15 +294,15 @@ func (r *Correction) correctGap(x float64) float64 {
 	return r.To[i-1] + float64(part*(r.To[i]-r.To[i-1]))
 }
 
-// fourDigits rounds to as many digits as a profile keeps.
-func fourDigits(x float64) float64 {
-	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
+// RoundDigits rounds to so many significant digits.
+func RoundDigits(x float64, digits int) float64 {
+	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	return y
 }
 
-// middlesOf are quantiles of so many even steps. Of each step's values it takes the middle one,
+// StepMiddles are quantiles of so many even steps. Of each step's values it takes the middle one,
 // and none of the ends. It sorts the list.
-func middlesOf(list []float64, steps int) []float64 {
+func StepMiddles(list []float64, steps int) []float64 {
 	slices.Sort(list)
 	out := make([]float64, steps)
 	for i := range out {
@@ -312,7 +313,7 @@ func middlesOf(list []float64, steps int) []float64 {
 
 // logitQuantiles are quantiles of logits, within bounds and rounded.
 func logitQuantiles(list []float64, steps int) []float64 {
-	out := middlesOf(list, max(steps, 1))
+	out := StepMiddles(list, max(steps, 1))
 	for i, x := range out {
 		out[i] = math.Round(min(max(x, -furthestLogit), furthestLogit)*100) / 100
 	}
@@ -362,7 +363,7 @@ func (c *Cascade) Check() string {
 			return "the correction of gaps"
 		}
 	}
-	if r := c.meanRate(); !(r >= MinRate && r <= MaxRate) {
+	if r := c.MeanRate(); !(r >= MinRate && r <= MaxRate) {
 		return "the rate"
 	}
 	return ""
@@ -376,8 +377,8 @@ func (c *Cascade) cycleSeconds() (sum float64) {
 	return sum
 }
 
-// meanRate is that of the log, per second.
-func (c *Cascade) meanRate() float64 { return float64(c.Requests) / c.cycleSeconds() }
+// MeanRate is that of the log, per second.
+func (c *Cascade) MeanRate() float64 { return float64(c.Requests) / c.cycleSeconds() }
 
 // gapCount returns the number of gaps between a knot and the next.
 func (c *Cascade) gapCount(group int) int {
@@ -424,7 +425,7 @@ func FromCascade(c *Cascade) (*Law, error) {
 	if what := c.Check(); what != "" {
 		return nil, say.Errorf("the arrivals of the profile: %s makes no law", what)
 	}
-	return &Law{"profile", cascadeLaw{c}, c.meanRate()}, nil
+	return &Law{"profile", cascadeLaw{c}, c.MeanRate()}, nil
 }
 
 // WithRate is a law with a rate of its own, which it has where none is asked for.
@@ -458,7 +459,7 @@ func (l cascadeLaw) variance(rate, x float64) float64 {
 }
 
 func (l cascadeLaw) process(rate float64, start uint64, from int64, _ bool) (Process, error) {
-	p := &cascading{c: l.Cascade, by: l.meanRate() / rate * 1e9, seed: start, at: float64(from)}
+	p := &cascading{c: l.Cascade, by: l.MeanRate() / rate * 1e9, seed: start, at: float64(from)}
 	if from > 0 { // before it begins, what comes at its end
 		length := l.cycleSeconds() * p.by
 		p.at -= math.Ceil(float64(from)/length) * length

@@ -178,7 +178,7 @@ func TestCascadeOfALogThatIsTooFast(t *testing.T) {
 	due := make([]int64, 16)
 	due[15] = 1
 	if c, ok := NewCascade(due, 1); ok {
-		t.Errorf("a law of %g requests per second", c.meanRate())
+		t.Errorf("a law of %g requests per second", c.MeanRate())
 	}
 }
 

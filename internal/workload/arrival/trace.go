@@ -93,6 +93,14 @@ func (l *trace) stampAt(i int64) int64 {
 	return one[0]
 }
 
+// GreatestDivisor is the greatest number that two are multiples of; 0 has any.
+func GreatestDivisor(a, b int64) int64 {
+	for a != 0 {
+		a, b = b%a, a
+	}
+	return b
+}
+
 // StampRounding is the step of stamps that are rounded, in nanoseconds, where most requests share
 // their stamp with the one before: the gap that nearly all others are near, else the
 // greatest time that all gaps are multiples of; 0 where they are not rounded.
@@ -106,12 +114,7 @@ func StampRounding(stamps []int64) int64 {
 		} else {
 			gaps = append(gaps, gap)
 		}
-		for a, b := gap, step; ; a, b = b%a, a {
-			if a == 0 {
-				step = b
-				break
-			}
-		}
+		step = GreatestDivisor(gap, step)
 	}
 	if 2*same < len(stamps) || len(gaps) == 0 {
 		return 0

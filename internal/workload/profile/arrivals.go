@@ -1,10 +1,10 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"pitot/internal/say"
@@ -33,34 +33,18 @@ func arrivalOf(times []int64, least int) (*Arrival, error) {
 			a.Dispersion[i] = roundDigits(d, 4)
 		}
 	}
-	law, steady := nearestLaw(due, e)
-	if law != "" {
-		a.Law = law
-		l, err := arrival.ParseLaw(law, arrival.Files{})
-		if err != nil {
-			return nil, err
-		}
-		a.Distance = roundDigits(gapDistance(l, e.Rate, due), 3)
-		return a, nil
+	if a.Law, a.Steady = nearestLaw(due, e); a.Law != "" {
+		a.Steady = ""
+	} else if c, ok := arrival.NewCascade(due, least); ok {
+		a.Cascade, e.Rate = c, c.MeanRate()
+	} else { // so few that nothing more is told of them
+		a.Law, a.Steady = "poisson", ""
 	}
-	c, ok := arrival.NewCascade(due, least)
-	if !ok { // so few that nothing more is told of them
-		a.Law = "poisson"
-		if l, err := arrival.ParseLaw(a.Law, arrival.Files{}); err == nil {
-			a.Distance = roundDigits(gapDistance(l, e.Rate, due), 3)
-		}
-		return a, nil
-	}
-	a.Steady = steady
-	a.Cascade = &Cascade{Requests: c.Requests, Every: c.Every, Spans: c.Spans, Slopes: c.Slopes, From: c.Gaps.From, To: c.Gaps.To}
-	for _, s := range c.Splits {
-		a.Cascade.Splits = append(a.Cascade.Splits, Split{s.Level, s.Gap, s.Logits})
-	}
-	l, err := arrival.FromCascade(c)
+	l, err := a.newLaw()
 	if err != nil {
 		return nil, err
 	}
-	a.Distance = roundDigits(gapDistance(l, l.OwnRate(), due), 3)
+	a.Distance = roundDigits(gapDistance(l, e.Rate, due), 3)
 	return a, nil
 }
 
@@ -68,8 +52,7 @@ func roundDigits(x float64, digits int) float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return 0
 	}
-	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
-	return y
+	return arrival.RoundDigits(x, digits)
 }
 
 // spreadRounded lets each time come anywhere in what its stamp stands for, where stamps are
@@ -78,12 +61,7 @@ func spreadRounded(due []int64) float64 {
 	step := arrival.StampRounding(due)
 	if step == 0 {
 		for _, at := range due { // the greatest time that all are multiples of
-			for a, b := at, step; ; a, b = b%a, a {
-				if a == 0 {
-					step = b
-					break
-				}
-			}
+			step = arrival.GreatestDivisor(at, step)
 		}
 		if step < 1e6 || step == due[len(due)-1] {
 			return 0
@@ -152,12 +130,7 @@ func nearestLaw(due []int64, e arrival.Expected) (law, steady string) {
 	if text := fitModulated(off, due, e); text != "" {
 		list = append(list, candidate{text, off(text)})
 	}
-	best := list[0]
-	for _, c := range list[1:] {
-		if c.off < best.off {
-			best = c
-		}
-	}
+	best := slices.MinFunc(list, func(a, b candidate) int { return cmp.Compare(a.off, b.off) })
 	for _, c := range list {
 		if c.off > math.Log(1+nearDispersion) {
 			continue

@@ -47,25 +47,29 @@ type grid struct {
 	cells map[[2]int]*cell
 	n     int
 	// Single lengths, to find those that many have.
-	first, second *spikes
+	first, second spikes
 }
 
 func newGrid() *grid {
-	return &grid{cells: map[[2]int]*cell{}, first: newSpikes(), second: newSpikes()}
+	return &grid{cells: map[[2]int]*cell{}, first: spikes{}, second: spikes{}}
 }
 
 func (g *grid) add(x, y int, client uint64, clients int) {
-	key := [2]int{bucketOf(x), bucketOf(y)}
-	c := g.cells[key]
-	if c == nil {
-		c = &cell{}
-		g.cells[key] = c
-	}
-	c.n++
-	c.clients = appendNew(c.clients, []uint64{client}, clients)
+	addToCell(g.cells, [2]int{bucketOf(x), bucketOf(y)}, 1, []uint64{client}, clients)
 	g.n++
 	g.first.add(x, client, clients)
 	g.second.add(y, client, clients)
+}
+
+// addToCell adds requests of some clients to the cell under a key.
+func addToCell[K comparable](cells map[K]*cell, key K, n int, clients []uint64, most int) {
+	c := cells[key]
+	if c == nil {
+		c = &cell{}
+		cells[key] = c
+	}
+	c.n += n
+	c.clients = appendNew(c.clients, clients, max(most, 1))
 }
 
 // appendNew adds what is not there, as long as they are fewer than are asked for.
@@ -196,7 +200,7 @@ func (g *grid) lengthBuckets(e enough) *Lengths {
 }
 
 // spikes counts single lengths.
-type spikes struct{ cells map[int]*cell }
+type spikes map[int]*cell
 
 const (
 	// mostLengths is the largest number of different lengths that are counted one by one.
@@ -207,27 +211,18 @@ const (
 	spikeOver  = 0.01
 )
 
-func newSpikes() *spikes { return &spikes{map[int]*cell{}} }
-
-func (s *spikes) add(x int, client uint64, clients int) {
-	c := s.cells[x]
-	if c == nil {
-		if len(s.cells) >= mostLengths {
-			return
-		}
-		c = &cell{}
-		s.cells[x] = c
+func (s spikes) add(x int, client uint64, clients int) {
+	if s[x] != nil || len(s) < mostLengths {
+		addToCell(s, x, 1, []uint64{client}, clients)
 	}
-	c.n++
-	c.clients = appendNew(c.clients, []uint64{client}, clients)
 }
 
-func (s *spikes) frequentLengths(e enough, total int) (out []Spike) {
+func (s spikes) frequentLengths(e enough, total int) (out []Spike) {
 	in := map[int]int{}
-	for x, c := range s.cells {
+	for x, c := range s {
 		in[bucketOf(x)] += c.n
 	}
-	for x, c := range s.cells {
+	for x, c := range s {
 		b := bucketOf(x)
 		width := bucketEdge(b+1) - bucketEdge(b)
 		if x < 1 || width < 2 || !e.isMet(c.n, len(c.clients)) || float64(c.n) < spikeShare*float64(total) {
@@ -272,11 +267,16 @@ func drawnLengths(l *Lengths) *drawn {
 	return d
 }
 
+// drawIndex is which of some weights a number stands for; sums has each with all before it.
+func drawIndex(sums []int, u uint64) int {
+	k, _ := bits.Mul64(u, uint64(sums[len(sums)-1]))
+	return sort.SearchInts(sums, int(k)+1)
+}
+
 // drawPair gives the two lengths that a number stands for. Within a bucket the logarithm is even.
 func (d *drawn) drawPair(u uint64) (x, y int) {
 	r := seed.Rand(u)
-	k, _ := bits.Mul64(r.Uint64(), uint64(d.sums[len(d.sums)-1]))
-	b := d.buckets[sort.SearchInts(d.sums, int(k)+1)]
+	b := d.buckets[drawIndex(d.sums, r.Uint64())]
 	x = d.drawWithin(0, b[0], b[1], &r)
 	y = d.drawWithin(1, b[2], b[3], &r)
 	return x, y

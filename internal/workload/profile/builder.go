@@ -1,17 +1,20 @@
 package profile
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 
 	"pitot/internal/say"
 	"pitot/internal/workload"
+	"pitot/internal/workload/arrival"
 )
 
 // Request is one request as a log has it. Its strings and bytes go no further than the
@@ -33,6 +36,11 @@ type Request struct {
 }
 
 const unknown = workload.Unknown
+
+// newRequest is a request of which the log says when it came, and nothing more yet.
+func newRequest(at int64) *Request {
+	return &Request{At: at, End: unknown, Input: unknown, Output: unknown, TTFT: unknown}
+}
 
 // Bounds of what is kept of a log: some 300 MB at the most.
 const (
@@ -110,7 +118,10 @@ func NewBuilder(o Options) (*Builder, error) {
 }
 
 func newClassCount() *classCount {
-	return &classCount{lengths: newGrid(), finish: map[string]int{}}
+	return &classCount{
+		lengths: newGrid(), finish: map[string]int{},
+		ttft: latencies{counts: map[int]int{}}, e2e: latencies{counts: map[int]int{}},
+	}
 }
 
 // keyedHash is the keyed hash of a name of some kind: HMAC-SHA256, cut to 64 bits.
@@ -336,11 +347,7 @@ func (b *Builder) BuildProfile() (*Profile, error) {
 		return nil, err
 	}
 	p.Classes = b.takeClasses(e)
-	sized := false
-	for _, c := range p.Classes {
-		sized = sized || c.Lengths != nil
-	}
-	if sized {
+	if slices.ContainsFunc(p.Classes, func(c Class) bool { return c.Lengths != nil }) {
 		p.Prefixes = b.tree.prefixes(e)
 		if err := b.takeSessions(p, e); err != nil {
 			return nil, err
@@ -388,13 +395,7 @@ func (b *Builder) takeClasses(e enough) (out []Class) {
 	}
 	// Those of equal number are told apart by nothing that says more.
 	slices.SortFunc(list, func(x, y named) int {
-		if x.n != y.n {
-			return y.n - x.n
-		}
-		if x.key < y.key {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(y.n, x.n), cmp.Compare(x.key, y.key))
 	})
 	others := b.others
 	var kept []*classCount
@@ -450,23 +451,16 @@ func (c *classCount) merge(o *classCount, clients int) {
 }
 
 func (g *grid) merge(o *grid, clients int) {
-	for key, c := range o.cells {
-		mergeCell(g.cells, key, c, clients)
-	}
+	mergeCells(g.cells, o.cells, clients)
+	mergeCells(g.first, o.first, clients)
+	mergeCells(g.second, o.second, clients)
 	g.n += o.n
-	for _, s := range [][2]*spikes{{g.first, o.first}, {g.second, o.second}} {
-		for x, c := range s[1].cells {
-			mergeCell(s[0].cells, x, c, clients)
-		}
-	}
 }
 
-func mergeCell[K comparable](into map[K]*cell, key K, c *cell, clients int) {
-	if into[key] == nil {
-		into[key] = &cell{}
+func mergeCells[K comparable](into, from map[K]*cell, clients int) {
+	for key, c := range from {
+		addToCell(into, key, c.n, c.clients, clients)
 	}
-	into[key].n += c.n
-	into[key].clients = appendNew(into[key].clients, c.clients, max(clients, 1))
 }
 
 // latencies counts times by eighths of an octave.
@@ -476,18 +470,12 @@ type latencies struct {
 }
 
 func (l *latencies) add(ns int64) {
-	if l.counts == nil {
-		l.counts = map[int]int{}
-	}
 	l.counts[int(math.Floor(8*math.Log2(float64(ns))))]++
 	l.n++
 }
 
 func (l *latencies) merge(o *latencies) {
 	for k, n := range o.counts {
-		if l.counts == nil {
-			l.counts = map[int]int{}
-		}
 		l.counts[k] += n
 	}
 	l.n += o.n
@@ -498,11 +486,7 @@ func (l *latencies) times(e enough) *Times {
 	if l.n < 2*e.requests {
 		return nil
 	}
-	var keys []int
-	for k := range l.counts {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
+	keys := slices.Sorted(maps.Keys(l.counts))
 	at := func(p float64) float64 {
 		if float64(l.n)*(1-p) < float64(e.requests) {
 			return 0
@@ -510,8 +494,7 @@ func (l *latencies) times(e enough) *Times {
 		sum := 0
 		for _, k := range keys {
 			if sum += l.counts[k]; float64(sum) >= p*float64(l.n) {
-				x, _ := strconv.ParseFloat(strconv.FormatFloat(math.Exp2((float64(k)+.5)/8)/1e6, 'g', 2, 64), 64)
-				return x
+				return roundDigits(math.Exp2((float64(k)+.5)/8)/1e6, 2)
 			}
 		}
 		return 0
@@ -550,9 +533,8 @@ func (b *Builder) takeSessions(p *Profile, e enough) error {
 		s.Carried = 1
 	}
 	if n := len(b.turns.pauses); n >= 2*e.requests {
-		for _, x := range stepMiddles(b.turns.pauses, min(64, n/e.requests)) {
-			x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)
-			s.Pauses = append(s.Pauses, min(x, 366*86400))
+		for _, x := range arrival.StepMiddles(b.turns.pauses, min(64, n/e.requests)) {
+			s.Pauses = append(s.Pauses, min(roundDigits(x, 2), 366*86400))
 		}
 	}
 	slices.Sort(b.starts)
@@ -565,15 +547,4 @@ func (b *Builder) takeSessions(p *Profile, e enough) error {
 	}
 	p.Sessions = s
 	return nil
-}
-
-// stepMiddles are the values in the middles of even steps.
-func stepMiddles(list []float64, n int) []float64 {
-	list = slices.Clone(list)
-	slices.Sort(list)
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = list[int((float64(i)+.5)/float64(n)*float64(len(list)))]
-	}
-	return out
 }

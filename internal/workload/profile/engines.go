@@ -3,14 +3,10 @@ package profile
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
-
-	"pitot/internal/say"
-	"pitot/internal/workload/plain"
 )
 
 // Logs that engines print. vLLM names a request when it comes in; what it took, and how long
@@ -48,94 +44,78 @@ var (
 	sgSession    = regexp.MustCompile(`\bsession_id='([^']+)'`)
 )
 
-// awaited is a request of vLLM's log whose end may come.
-type awaited struct {
-	q    Request
-	line int
-}
-
-// mostAwaited bounds those under way at a time.
+// mostAwaited bounds the requests of vLLM under way at a time, whose end may come.
 const mostAwaited = 1 << 15
 
 func (l *Log) readEngine(engine string, in *bufio.Reader, hand func(*Request)) error {
 	l.Format = engine
-	lines := bufio.NewScanner(in)
-	lines.Buffer(make([]byte, 0, 256<<10), mostLine)
-	awaits := map[string]*awaited{}
+	awaits := map[string]*Request{}
 	var order []string
 	flush := func(id string) {
-		if a := awaits[id]; a != nil {
+		if q := awaits[id]; q != nil {
 			delete(awaits, id)
-			hand(&a.q)
+			hand(q)
 		}
 	}
-	line, lengths := 0, false
-	for lines.Scan() {
-		line++
-		text := lines.Bytes()
+	lengths := false
+	err := eachLine(in, "leave the prompts out: a lower level of the log", func(line int, text []byte) {
 		if engine == "sglang" {
-			if l.addSGLangLine(line, text, hand) {
-				lengths = true
-			}
-			continue
+			l.addSGLangLine(line, text, hand)
+			return
 		}
 		if m := vllmReceived.FindSubmatch(text); m != nil {
 			at, ok := lineStamp(text)
 			if !ok {
 				l.reject(line, "no time at its beginning")
-				continue
+				return
 			}
-			q := Request{At: at, End: unknown, Input: unknown, Output: unknown, TTFT: unknown}
+			q := newRequest(at)
 			if ids := tokenIDs.FindSubmatch(text); ids != nil && len(ids[1]) > 0 {
 				q.Prompt = bytes.Clone(ids[1])
 				q.Input = bytes.Count(ids[1], []byte(",")) + 1
 				lengths = true
 			}
 			id := string(m[1])
-			awaits[id] = &awaited{q, line}
+			awaits[id] = q
 			if order = append(order, id); len(order) > mostAwaited {
 				flush(order[0])
 				order = order[1:]
 			}
-			continue
+			return
 		}
-		if m := vllmEnded.FindSubmatch(text); m != nil {
-			a := awaits[string(m[1])]
-			if a == nil || string(m[2]) == "streaming delta" {
-				continue
-			}
-			if at, ok := lineStamp(text); ok {
-				a.q.End = at
-			}
-			if ids := outputIDs.FindSubmatch(text); ids != nil && len(ids[1]) > 0 {
-				a.q.Output = bytes.Count(ids[1], []byte(",")) + 1
-			}
-			if f := finished.FindSubmatch(text); f != nil && string(f[1]) != "streaming_complete" {
-				a.q.Finish = string(f[1])
-			}
-			flush(string(m[1]))
+		m := vllmEnded.FindSubmatch(text)
+		if m == nil {
+			return
 		}
-	}
+		q := awaits[string(m[1])]
+		if q == nil || string(m[2]) == "streaming delta" {
+			return
+		}
+		if at, ok := lineStamp(text); ok {
+			q.End = at
+		}
+		if ids := outputIDs.FindSubmatch(text); ids != nil && len(ids[1]) > 0 {
+			q.Output = bytes.Count(ids[1], []byte(",")) + 1
+		}
+		if f := finished.FindSubmatch(text); f != nil && string(f[1]) != "streaming_complete" {
+			q.Finish = string(f[1])
+		}
+		flush(string(m[1]))
+	})
 	for _, id := range order {
 		flush(id)
 	}
 	if engine == "vllm" && !lengths {
 		l.Says = "vLLM at the level INFO tells when requests came and not how long they are: VLLM_LOGGING_LEVEL=DEBUG prints prompt_token_ids; LiteLLM's log or spans have lengths too"
 	}
-	switch err := lines.Err(); {
-	case errors.Is(err, bufio.ErrTooLong):
-		return say.Errorf("%d: a line of over %d MiB", line+1, mostLine>>20).WithHint("leave the prompts out: a lower level of the log")
-	case err != nil:
-		return say.Errorf("%d: it cannot be read on: %v", line+1, plain.CutError(err))
-	}
-	return nil
+	return err
 }
 
-// addSGLangLine takes a line of SGLang's log, and says whether it had lengths.
-func (l *Log) addSGLangLine(line int, text []byte, hand func(*Request)) bool {
+// addSGLangLine takes a line of SGLang's log.
+func (l *Log) addSGLangLine(line int, text []byte, hand func(*Request)) {
 	_, rest, ok := bytes.Cut(text, []byte("Finish: obj="))
 	if !ok {
-		return false
+		return
 	}
 	// What follows the texts counts: they may hold anything.
 	meta := rest
@@ -145,9 +125,9 @@ func (l *Log) addSGLangLine(line int, text []byte, hand func(*Request)) bool {
 	end, ok := lineStamp(text)
 	if !ok {
 		l.reject(line, "no time at its beginning")
-		return false
+		return
 	}
-	q := Request{At: end, End: unknown, Input: unknown, Output: unknown, TTFT: unknown}
+	q := newRequest(end)
 	for _, m := range sgCount.FindAllSubmatch(meta, -1) {
 		n, err := strconv.Atoi(string(m[2]))
 		if err != nil {
@@ -176,10 +156,9 @@ func (l *Log) addSGLangLine(line int, text []byte, hand func(*Request)) bool {
 	}
 	if q.Input == unknown && q.Output == unknown {
 		l.reject(line, "no prompt_tokens and completion_tokens in meta_info")
-		return false
+		return
 	}
-	hand(&q)
-	return true
+	hand(q)
 }
 
 // lineStamp is the time that a line begins with. Where it has no year, that is any.

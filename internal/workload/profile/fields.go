@@ -3,6 +3,7 @@ package profile
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -12,11 +13,6 @@ import (
 
 	"pitot/internal/workload/field"
 )
-
-type jsonRaw = json.RawMessage
-
-func jsonDecoder(data []byte) *json.Decoder { return json.NewDecoder(bytes.NewReader(data)) }
-func unmarshal(raw []byte, v any) error     { return json.Unmarshal(raw, v) }
 
 // record is a JSON object of a log: what it says under each key, its own and those of the
 // objects in it that hold a request or an answer.
@@ -72,25 +68,32 @@ func normalizeKeys(m map[string]json.RawMessage) map[string]json.RawMessage {
 	return m
 }
 
-// valueAt is the first value under one of the keys, in their order.
-func (r record) valueAt(keys ...string) json.RawMessage {
-	for _, key := range keys {
-		for _, m := range r {
-			if v, ok := m[key]; ok && string(v) != "null" {
-				return v
+// valuesAt goes through the values under keys, in the order of the keys.
+func (r record) valuesAt(keys []string) iter.Seq[json.RawMessage] {
+	return func(yield func(json.RawMessage) bool) {
+		for _, key := range keys {
+			for _, m := range r {
+				if v := m[key]; v != nil && string(v) != "null" && !yield(v) {
+					return
+				}
 			}
 		}
+	}
+}
+
+// valueAt is the first value under one of the keys, in their order.
+func (r record) valueAt(keys ...string) json.RawMessage {
+	for v := range r.valuesAt(keys) {
+		return v
 	}
 	return nil
 }
 
 // textAt is a value as text: a string as it is, a number as it is written.
 func (r record) textAt(keys ...string) string {
-	for _, key := range keys {
-		for _, m := range r {
-			if s := plainText(m[key]); s != "" {
-				return s
-			}
+	for v := range r.valuesAt(keys) {
+		if s := plainText(v); s != "" {
+			return s
 		}
 	}
 	return ""
@@ -113,13 +116,10 @@ func plainText(v json.RawMessage) string {
 
 // numberAt is the first number under one of the keys; NaN where there is none.
 func (r record) numberAt(keys ...string) float64 {
-	for _, key := range keys {
-		for _, m := range r {
-			if s := plainText(m[key]); s != "" {
-				if x, err := strconv.ParseFloat(strings.TrimSpace(s), 64); err == nil && !math.IsInf(x, 0) {
-					return x
-				}
-			}
+	for v := range r.valuesAt(keys) {
+		x, err := strconv.ParseFloat(strings.TrimSpace(plainText(v)), 64)
+		if err == nil && !math.IsInf(x, 0) {
+			return x
 		}
 	}
 	return math.NaN()
@@ -166,7 +166,7 @@ func (l *Log) addRecord(number int, r record, hand func(*Request)) {
 	if list := r.valueAt("attributes"); len(list) > 0 && list[0] == '[' {
 		r = append(r, otlpAttributes(list))
 	}
-	q := &Request{At: unknown, End: unknown, Input: unknown, Output: unknown, TTFT: unknown}
+	q := newRequest(unknown)
 	ok := false
 	if v := r.valueAt(startKeys...); v != nil {
 		if q.At, ok = stampOf(v); !ok {
@@ -235,18 +235,17 @@ func formOf(r record) string {
 
 // finishReason is why the answer ended.
 func (r record) finishReason() string {
-	for _, v := range []json.RawMessage{r.valueAt(finishKeys...)} {
-		if s := plainText(v); s != "" {
-			return strings.Trim(s, `[]"' `)
-		}
-		var list []string
-		if json.Unmarshal(v, &list) == nil && len(list) > 0 {
-			return list[0]
-		}
-		var of struct{ Type string } // SGLang's
-		if json.Unmarshal(v, &of) == nil && of.Type != "" {
-			return of.Type
-		}
+	v := r.valueAt(finishKeys...)
+	if s := plainText(v); s != "" {
+		return strings.Trim(s, `[]"' `)
+	}
+	var list []string
+	if json.Unmarshal(v, &list) == nil && len(list) > 0 {
+		return list[0]
+	}
+	var of struct{ Type string } // SGLang's
+	if json.Unmarshal(v, &of) == nil && of.Type != "" {
+		return of.Type
 	}
 	var choices []struct {
 		FinishReason string `json:"finish_reason"`

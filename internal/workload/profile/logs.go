@@ -3,6 +3,7 @@ package profile
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -132,8 +133,7 @@ func readLog(in *bufio.Reader, take func(q *Request) bool) (*Log, error) {
 	if engine := engineOf(head); engine != "" {
 		return l, l.readEngine(engine, in, hand)
 	}
-	whole, rest := wholeJSON(head), io.Reader(in)
-	if whole { // one value over many lines
+	if wholeJSON(head) { // one value over many lines
 		data, err := io.ReadAll(io.LimitReader(in, mostLine+1))
 		if err != nil {
 			return l, fmt.Errorf("1: %w", err)
@@ -141,30 +141,35 @@ func readLog(in *bufio.Reader, take func(q *Request) bool) (*Log, error) {
 		if len(data) > mostLine {
 			return l, say.Errorf("1: one JSON value of over %d MiB", mostLine>>20).WithHint("write it as lines: jq -c '.[]' FILE")
 		}
-		values := splitJSON(data)
-		for i, v := range values {
+		for i, v := range splitJSON(data) {
 			l.addLine(i+1, v, hand)
 		}
 		return l, nil
 	}
-	lines := bufio.NewScanner(rest)
+	return l, eachLine(in, "split it, or leave its bodies out", func(line int, text []byte) {
+		text = bytes.TrimSpace(text)
+		if len(text) > 0 && string(text) != "[" && string(text) != "]" {
+			l.addLine(line, bytes.TrimSuffix(text, []byte(",")), hand)
+		}
+	})
+}
+
+// eachLine hands on the lines of a log. The hint is for one that is too long.
+func eachLine(in io.Reader, hint string, take func(line int, text []byte)) error {
+	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 256<<10), mostLine)
 	line := 0
 	for lines.Scan() {
 		line++
-		text := bytes.TrimSpace(lines.Bytes())
-		if len(text) == 0 || len(text) == 1 && (text[0] == '[' || text[0] == ']') {
-			continue
-		}
-		l.addLine(line, bytes.TrimSuffix(text, []byte(",")), hand)
+		take(line, lines.Bytes())
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return l, say.Errorf("%d: a line of over %d MiB", line+1, mostLine>>20).WithHint("split it, or leave its bodies out")
+		return say.Errorf("%d: a line of over %d MiB", line+1, mostLine>>20).WithHint(hint)
 	case err != nil:
-		return l, say.Errorf("%d: it cannot be read on: %v", line+1, plain.CutError(err))
+		return say.Errorf("%d: it cannot be read on: %v", line+1, plain.CutError(err))
 	}
-	return l, nil
+	return nil
 }
 
 // wholeJSON tells a value that is written over many lines: the first line is none.
@@ -182,14 +187,14 @@ func wholeJSON(head []byte) bool {
 // at the end is a value too, for the reader to refuse.
 func splitJSON(data []byte) (out [][]byte) {
 	for len(bytes.TrimSpace(data)) > 0 {
-		d := jsonDecoder(data)
-		var raw jsonRaw
+		d := json.NewDecoder(bytes.NewReader(data))
+		var raw json.RawMessage
 		if d.Decode(&raw) != nil {
 			return append(out, data)
 		}
 		data = data[d.InputOffset():]
-		var list []jsonRaw
-		if raw[0] == '[' && unmarshal(raw, &list) == nil {
+		var list []json.RawMessage
+		if raw[0] == '[' && json.Unmarshal(raw, &list) == nil {
 			for _, x := range list {
 				out = append(out, x)
 			}

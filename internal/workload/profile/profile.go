@@ -11,6 +11,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -59,27 +60,9 @@ type Arrival struct {
 	Distance   float64    `yaml:"distance"`          // Kolmogorov and Smirnov's, of the law's gaps from the log's
 	// Law is one of --arrival that the times follow, "" where none comes near enough; then
 	// Cascade is how they came, and Steady the nearest law without a rate that varies.
-	Law     string   `yaml:"law,omitempty"`
-	Steady  string   `yaml:"steady,omitempty"`
-	Cascade *Cascade `yaml:"cascade,omitempty"`
-}
-
-// Cascade is an [arrival.Cascade].
-type Cascade struct {
-	Requests int       `yaml:"requests"`
-	Every    int       `yaml:"every"`
-	Spans    []float64 `yaml:"spans,flow"`
-	Slopes   []float64 `yaml:"slopes,flow"`
-	Splits   []Split   `yaml:"splits"`
-	From     []float64 `yaml:"from,flow,omitempty"`
-	To       []float64 `yaml:"to,flow,omitempty"`
-}
-
-// Split is an [arrival.Split].
-type Split struct {
-	Level  int       `yaml:"level"`
-	Gap    int       `yaml:"gap"`
-	Logits []float64 `yaml:"logits,flow"`
+	Law     string           `yaml:"law,omitempty"`
+	Steady  string           `yaml:"steady,omitempty"`
+	Cascade *arrival.Cascade `yaml:"cascade,omitempty"`
 }
 
 // Class is the traffic of one model and route.
@@ -177,8 +160,7 @@ func Open(name string) (*Profile, error) {
 	defer f.Close()
 	p, err := Read(f)
 	if err != nil {
-		hint := say.HintOf(err)
-		return nil, say.Errorf("%s: %v", name, err).WithHint(hint)
+		return nil, say.Errorf("%s: %v", name, err).WithHint(say.HintOf(err))
 	}
 	return p, nil
 }
@@ -199,8 +181,7 @@ func Read(r io.Reader) (*Profile, error) {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
 	if err := d.Decode(p); err != nil {
-		var types *yaml.TypeError
-		if errors.As(err, &types) && len(types.Errors) > 0 {
+		if types, ok := errors.AsType[*yaml.TypeError](err); ok && len(types.Errors) > 0 {
 			return nil, say.Errorf("%s", types.Errors[0]).WithHint(hint)
 		}
 		return nil, say.Errorf("%v", err).WithHint(hint)
@@ -246,51 +227,35 @@ func (p *Profile) Check() error {
 		if !className.MatchString(c.Name) || c.Requests < 1 {
 			return fail("class " + say.Exact(float64(i+1)))
 		}
-		if c.Lengths != nil {
-			if what := c.Lengths.check(); what != "" {
-				return fail(c.Name + ": " + what)
-			}
+		if what := c.Lengths.check(); what != "" {
+			return fail(c.Name + ": " + what)
 		}
 		for name := range c.Finish {
-			if !isKnownFinish(name) {
+			if !slices.Contains(finishes, name) {
 				return fail(c.Name + ": finish")
 			}
 		}
 	}
-	if p.Arrival != nil {
-		if _, err := p.Arrival.newLaw(); err != nil {
-			return err
-		}
+	if err := p.Arrival.check(); err != nil {
+		return err
 	}
-	if x := p.Prefixes; x != nil {
-		if what := x.check(); what != "" {
-			return fail("prefixes: " + what)
-		}
+	if what := p.Prefixes.check(); what != "" {
+		return fail("prefixes: " + what)
 	}
 	if s := p.Sessions; s != nil {
 		if what := s.check(); what != "" {
 			return fail("sessions: " + what)
 		}
-		if s.Arrival != nil {
-			if _, err := s.Arrival.newLaw(); err != nil {
-				return err
-			}
-		}
+		return s.Arrival.check()
 	}
 	return nil
 }
 
-func isKnownFinish(finish string) bool {
-	for _, f := range finishes {
-		if f == finish {
-			return true
-		}
-	}
-	return false
-}
-
 func (l *Lengths) check() string {
-	if len(l.Buckets) == 0 {
+	switch {
+	case l == nil:
+		return ""
+	case len(l.Buckets) == 0:
 		return "no lengths"
 	}
 	if !bucketsFit(l.Buckets, workload.MaxLength) {
@@ -322,6 +287,9 @@ func bucketsFit(list [][5]int, most int) bool {
 const mostEntries = 1 << 16
 
 func (x *Prefixes) check() string {
+	if x == nil {
+		return ""
+	}
 	if x.Requests < 1 || len(x.Nodes) > mostEntries || len(x.Uses) > mostEntries || len(x.Again) > mostEntries {
 		return "their number"
 	}
@@ -367,10 +335,8 @@ func (s *Sessions) check() string {
 		}
 	}
 	for _, l := range []*Lengths{s.First, s.Added, s.Later} {
-		if l != nil {
-			if what := l.check(); what != "" {
-				return what
-			}
+		if what := l.check(); what != "" {
+			return what
 		}
 	}
 	for i, x := range s.Pauses {
@@ -388,6 +354,15 @@ func (s *Sessions) mostTurns() (n int) {
 	return n
 }
 
+// check says what makes no law of it, where it is known.
+func (a *Arrival) check() error {
+	if a == nil {
+		return nil
+	}
+	_, err := a.newLaw()
+	return err
+}
+
 // newLaw is the law of due times with the log's own rate.
 func (a *Arrival) newLaw() (*arrival.Law, error) {
 	if !(a.Rate >= arrival.MinRate && a.Rate <= arrival.MaxRate) {
@@ -400,17 +375,12 @@ func (a *Arrival) newLaw() (*arrival.Law, error) {
 		}
 		return l.WithRate(a.Rate), nil
 	}
-	c := a.Cascade
 	if a.Steady != "" {
 		if _, err := arrival.ParseLaw(a.Steady, arrival.Files{}); err != nil {
 			return nil, err
 		}
 	}
-	out := &arrival.Cascade{Requests: c.Requests, Every: c.Every, Spans: c.Spans, Slopes: c.Slopes, Gaps: arrival.Correction{From: c.From, To: c.To}}
-	for _, s := range c.Splits {
-		out.Splits = append(out.Splits, arrival.Split{Level: s.Level, Gap: s.Gap, Logits: s.Logits})
-	}
-	return arrival.FromCascade(out)
+	return arrival.FromCascade(a.Cascade)
 }
 
 // LawOf is the law of the profile under that name, for --arrival.
@@ -422,12 +392,17 @@ func LawOf(name string) (*arrival.Law, error) {
 	return p.ArrivalLaw()
 }
 
+// ownArrival is how what comes by itself came: sessions where there are any, else requests.
+func (p *Profile) ownArrival() *Arrival {
+	if p.Sessions != nil && p.Sessions.Arrival != nil {
+		return p.Sessions.Arrival
+	}
+	return p.Arrival
+}
+
 // ArrivalLaw is when requests come by themselves: sessions where there are any, else requests.
 func (p *Profile) ArrivalLaw() (*arrival.Law, error) {
-	a := p.Arrival
-	if p.Sessions != nil && p.Sessions.Arrival != nil {
-		a = p.Sessions.Arrival
-	}
+	a := p.ownArrival()
 	if a == nil {
 		return nil, say.Errorf("the profile has no arrivals: its log has no times").WithHint("give a load: --rate R or --concurrency N, and a law with --arrival")
 	}
@@ -436,15 +411,12 @@ func (p *Profile) ArrivalLaw() (*arrival.Law, error) {
 
 // SteadyLaw is the nearest law with a steady state.
 func (p *Profile) SteadyLaw() string {
-	a := p.Arrival
-	if p.Sessions != nil && p.Sessions.Arrival != nil {
-		a = p.Sessions.Arrival
-	}
-	switch {
+	switch a := p.ownArrival(); {
 	case a == nil:
 		return ""
 	case a.Cascade == nil:
 		return a.Law
+	default:
+		return a.Steady
 	}
-	return a.Steady
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"sort"
 	"time"
 
 	"pitot/internal/say"
@@ -132,7 +131,7 @@ func (s *Source) takePrefixes(x *Prefixes) {
 			t = stem{append([]workload.Segment(nil), up.segments...), up.tokens}
 		}
 		words := max(1, s.wordsForTokens(n[1]))
-		t.segments = append(t.segments, workload.Segment{Seed: seed.At(s.config.Nonce, streamStem, uint64(i)), Words: words})
+		t.segments = append(t.segments, workload.WordSegment(s.config.Nonce, streamStem, uint64(i), words))
 		t.tokens += words
 		s.stems = append(s.stems, t)
 	}
@@ -201,8 +200,7 @@ func (s *Source) drawShape(item int64) shape {
 // drawLengths is the same without what it has in common with others.
 func (s *Source) drawLengths(item int64) (h shape) {
 	at := uint64(item)
-	k, _ := bits.Mul64(seed.At(s.config.Seed, streamClass, at), uint64(s.sums[len(s.sums)-1]))
-	h.class = sort.SearchInts(s.sums, int(k)+1)
+	h.class = drawIndex(s.sums, seed.At(s.config.Seed, streamClass, at))
 	from := s.classes[h.class]
 	if s.turns != nil {
 		from = s.turns.first
@@ -214,21 +212,20 @@ func (s *Source) drawLengths(item int64) (h shape) {
 
 // drawPrefix draws what a prompt has in common with others.
 func (s *Source) drawPrefix(h *shape, at uint64) {
+	session := sessionOf(int64(at))
 	octave := min(bits.Len(uint(h.input))-1, len(s.uses)-1)
 	place := seed.At(s.config.Seed, streamNode, at)
 	if o := &s.uses[octave]; len(o.sums) > 0 && o.sums[len(o.sums)-1] > 0 {
-		k, _ := bits.Mul64(place, uint64(o.sums[len(o.sums)-1]))
-		h.stem = o.nodes[sort.SearchInts(o.sums, int(k)+1)] // a shorter prompt is the first part of it
+		h.stem = o.nodes[drawIndex(o.sums, place)] // a shorter prompt is the first part of it
 	}
 	// Those that begin as one before them did, further than many do, are those of which many
 	// know the least: stems are in the order of their lengths.
 	known := &s.again[octave]
-	if known.buckets == nil || sessionOfKey(at) == 0 || seed.Float(place) >= known.share {
+	if known.buckets == nil || session == 0 || seed.Float(place) >= known.share {
 		return
 	}
 	r := seed.Rand(seed.At(s.config.Seed, streamAgain, at))
-	k, _ := bits.Mul64(r.Uint64(), uint64(known.buckets.sums[len(known.buckets.sums)-1]))
-	b := known.buckets.buckets[sort.SearchInts(known.buckets.sums, int(k)+1)]
+	b := known.buckets.buckets[drawIndex(known.buckets.sums, r.Uint64())]
 	words := min(s.wordsForTokens(drawLogEven(b[0], b[1], seed.Float(r.Uint64()))), h.words)
 	least := 0
 	if h.stem >= 0 {
@@ -239,8 +236,8 @@ func (s *Source) drawPrefix(h *shape, at uint64) {
 	below := b[3]
 	for k := range 96 {
 		back := int64(drawLogEven(b[2], below, seed.Float(r.Uint64())))
-		if back <= sessionOfKey(at) {
-			if there := min(s.drawLengths(sessionOfKey(at)-back).words, words); there > max(h.depth, least) {
+		if back <= session {
+			if there := min(s.drawLengths(session-back).words, words); there > max(h.depth, least) {
 				h.depth, h.back = there, back
 			}
 		}
@@ -252,9 +249,6 @@ func (s *Source) drawPrefix(h *shape, at uint64) {
 		}
 	}
 }
-
-// sessionOfKey is the number of what comes by itself of a key that draws.
-func sessionOfKey(at uint64) int64 { s, _ := workload.SplitItem(int64(at)); return s }
 
 // mostEchoes bounds how often a prompt begins as one that begins as one.
 const mostEchoes = 64
@@ -286,7 +280,7 @@ func (s *Source) appendOwnWords(list []workload.Segment, at int64, words int) []
 		words -= x.Words
 	}
 	if words > 0 {
-		list = append(list, workload.Segment{Seed: seed.At(s.config.Nonce, streamOwn, uint64(at)), Words: words})
+		list = append(list, workload.WordSegment(s.config.Nonce, streamOwn, uint64(at), words))
 	}
 	return list
 }
@@ -319,7 +313,7 @@ func (s *Source) At(at int64) (workload.Request, error) {
 	h := s.drawShape(at)
 	return workload.Request{
 		ID: at, Class: s.names[h.class], Input: h.input, Output: h.output, Exact: true, Session: session,
-		Messages: []workload.Message{{Role: "user", Segments: s.promptBeginning(at, h, h.words, mostEchoes)}},
+		Messages: []workload.Message{workload.NewMessage("user", s.promptBeginning(at, h, h.words, mostEchoes)...)},
 	}, nil
 }
 
@@ -334,18 +328,18 @@ func (s *Source) laterTurn(at, session int64, turn int32) (workload.Request, err
 	for t := first; t <= turn; t++ {
 		item := workload.TurnItem(session, t)
 		h := s.turnShape(item, t, t > first)
-		own := []workload.Segment{{Seed: seed.At(s.config.Nonce, streamOwn, uint64(item)), Words: max(h.words, 1)}}
+		own := []workload.Segment{workload.WordSegment(s.config.Nonce, streamOwn, uint64(item), max(h.words, 1))}
 		if t == first {
 			own = s.promptBeginning(item, h, h.words, mostEchoes)
 			r.Class = s.names[h.class]
 		}
-		r.Messages = append(r.Messages, workload.Message{Role: "user", Segments: own})
+		r.Messages = append(r.Messages, workload.NewMessage("user", own...))
 		r.Input += h.input
 		if r.Output = h.output; t < turn {
 			r.Input += h.output
-			r.Messages = append(r.Messages, workload.Message{Role: "assistant", Segments: []workload.Segment{{
-				Seed: seed.At(s.config.Nonce, streamOwn, uint64(item)|1<<63), Words: max(s.wordsForTokens(h.output), 1), Served: true, Item: item,
-			}}})
+			answer := workload.WordSegment(s.config.Nonce, streamOwn, uint64(item)|1<<63, max(s.wordsForTokens(h.output), 1))
+			answer.Served, answer.Item = true, item
+			r.Messages = append(r.Messages, workload.NewMessage("assistant", answer))
 		}
 	}
 	return r, nil
@@ -380,8 +374,7 @@ func (s *Source) carriesHistory(item int64) bool {
 // turnCount returns the number of turns of a session.
 func (s *Source) turnCount(session int64) int32 {
 	r := seed.Rand(seed.At(s.config.Seed, streamTurns, uint64(session)))
-	k, _ := bits.Mul64(r.Uint64(), uint64(s.turns.count[len(s.turns.count)-1]))
-	b := s.turns.turns[sort.SearchInts(s.turns.count, int(k)+1)]
+	b := s.turns.turns[drawIndex(s.turns.count, r.Uint64())]
 	return int32(drawLogEven(b[0], b[1], seed.Float(r.Uint64())))
 }
 

@@ -1,6 +1,8 @@
 package profile
 
 import (
+	"cmp"
+	"maps"
 	"math/bits"
 	"slices"
 )
@@ -140,29 +142,14 @@ func (t *tree) prefixes(e enough) *Prefixes {
 	for i := range t.seen {
 		s := &t.seen[i]
 		u := use{bits.Len32(uint32(s.input)) - 1, public(s.node)}
-		if uses[u] == nil {
-			uses[u] = &cell{}
-		}
-		uses[u].n++
-		uses[u].clients = appendNew(uses[u].clients, []uint64{s.who}, max(e.clients, 1))
+		addToCell(uses, u, 1, []uint64{s.who}, e.clients)
 		ends[i] = u
 	}
 	// Deepest first, so that what goes up is seen once more.
 	moved := map[use]use{}
-	var order []use
-	for u := range uses {
-		order = append(order, u)
-	}
+	order := slices.Collect(maps.Keys(uses))
 	for len(order) > 0 {
-		slices.SortFunc(order, func(a, b use) int {
-			switch x, y := t.tokens(a.node), t.tokens(b.node); {
-			case x > y:
-				return -1
-			case x < y:
-				return 1
-			}
-			return 0
-		})
+		slices.SortFunc(order, func(a, b use) int { return cmp.Compare(t.tokens(b.node), t.tokens(a.node)) })
 		var next []use
 		for _, u := range order {
 			c := uses[u]
@@ -173,15 +160,11 @@ func (t *tree) prefixes(e enough) *Prefixes {
 			if up.node != 0 {
 				up.node = public(up.node)
 			}
-			if uses[up] == nil {
-				uses[up] = &cell{}
-				next = append(next, up)
-			}
-			uses[up].n += c.n
-			uses[up].clients = appendNew(uses[up].clients, c.clients, max(e.clients, 1))
+			fresh := uses[up] == nil
+			addToCell(uses, up, c.n, c.clients, e.clients)
 			delete(uses, u)
 			moved[u] = up
-			if !slices.Contains(next, up) && up.node != 0 {
+			if fresh || !slices.Contains(next, up) && up.node != 0 {
 				next = append(next, up)
 			}
 		}
@@ -223,16 +206,7 @@ func (t *tree) prefixes(e enough) *Prefixes {
 			}
 		}
 		slices.SortFunc(list, func(a, b use) int {
-			if d := uses[b].n - uses[a].n; d != 0 {
-				return d
-			}
-			if a.octave != b.octave {
-				return a.octave - b.octave
-			}
-			if a.node < b.node {
-				return -1
-			}
-			return 1
+			return cmp.Or(cmp.Compare(uses[b].n, uses[a].n), cmp.Compare(a.octave, b.octave), cmp.Compare(a.node, b.node))
 		})
 		for _, u := range list[:min(len(list), mostUses)] {
 			yield(u.octave, u.node, uses[u].n)

@@ -74,7 +74,7 @@ func (b *Bank) Ask(k Kind, number int) Question {
 	q := Question{Kind: k, Number: number}
 	q.Request = workload.Request{Input: workload.Unknown, Output: AnswerTokens, Session: workload.Unknown}
 	text := func(parts ...workload.Segment) {
-		q.Request.Messages = []workload.Message{{Role: "user", Segments: parts}}
+		q.Request.Messages = []workload.Message{workload.NewMessage("user", parts...)}
 	}
 	literal := func(format string, args ...any) workload.Segment {
 		return workload.Segment{Text: fmt.Sprintf(format, args...)}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"strconv"
 	"strings"
 
 	"pitot/internal/data/record"
@@ -42,11 +41,7 @@ func (Anthropic) Prepare(_ string, o *Options) error {
 
 // Headers implements [API].
 func (Anthropic) Headers(key string) []Header {
-	h := []Header{{"Accept", "text/event-stream, application/json"}, {"anthropic-version", "2023-06-01"}}
-	if key != "" {
-		h = append(h, Header{"x-api-key", key})
-	}
-	return h
+	return requestHeaders(eventsOrJSON, Header{"anthropic-version", "2023-06-01"}, Header{"x-api-key", key})
 }
 
 // Fault implements [API].
@@ -63,7 +58,7 @@ const messagesLimit = 4096
 
 // Asked implements [API].
 func (Anthropic) Asked(r *workload.Request, o Options) Asked {
-	return Asked{Tokens: limitOf(r, o, int64(anthropicLimit(r)), "max_tokens")}
+	return Asked{Tokens: overlays(r, o, "").number(int64(anthropicLimit(r)), "max_tokens")}
 }
 
 func anthropicLimit(r *workload.Request) int {
@@ -76,28 +71,29 @@ func anthropicLimit(r *workload.Request) int {
 // Body implements [API]. What a system says stands apart from the conversation.
 func (Anthropic) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	start := len(dst)
-	dst = appendJSON(append(dst, `{"model":`...), []byte(o.Model))
-	rest, system := *r, workload.Request{}
-	rest.Messages = nil
-	for _, m := range r.Messages {
-		if m.Role == "system" {
-			system.Messages = append(system.Messages, m)
-		} else {
-			rest.Messages = append(rest.Messages, m)
-		}
-	}
+	dst = appendModel(dst, o)
+	system, rest := systemApart(r)
 	if len(system.Messages) > 0 {
-		dst = appendPrompt(append(dst, `,"system":`...), &system, o)
+		dst = appendPrompt(append(dst, `,"system":`...), system, o)
 	}
-	dst = appendMessages(append(dst, `,"messages":`...), &rest, o)
-	dst = strconv.AppendInt(append(dst, `,"max_tokens":`...), int64(anthropicLimit(r)), 10)
-	if !o.NoTemperature {
-		dst = append(dst, `,"temperature":0`...)
-	}
-	if o.Stream {
-		dst = append(dst, `,"stream":true`...)
-	}
+	dst = appendMessages(append(dst, `,"messages":`...), rest, o)
+	dst = appendNumber(dst, `,"max_tokens":`, anthropicLimit(r))
+	dst = appendIf(dst, !o.NoTemperature, `,"temperature":0`)
+	dst = appendIf(dst, o.Stream, `,"stream":true`)
 	return withExtras(append(dst, '}'), start, r, o)
+}
+
+// systemApart divides a conversation into what a system says and the rest.
+func systemApart(r *workload.Request) (system, rest *workload.Request) {
+	system, rest = &workload.Request{}, &workload.Request{}
+	for _, m := range r.Messages {
+		to := rest
+		if m.Role == "system" {
+			to = system
+		}
+		to.Messages = append(to.Messages, m)
+	}
+	return system, rest
 }
 
 // anthropicDecoder reads events and whole messages.
@@ -122,12 +118,7 @@ func (x *anthropicDecoder) Event(name, data []byte, d *Delta) error {
 	ok := s.eachKey(func(key []byte) bool {
 		switch k := string(key); {
 		case k == "message" && kind == "message_start":
-			return x.eachField(func(key []byte) bool {
-				if string(key) == "usage" {
-					return s.null() || x.readUsage(d)
-				}
-				return s.skipValue()
-			})
+			return x.fieldIn("usage", func() bool { return s.null() || x.readUsage(d) })
 		case k == "content_block" && kind == "content_block_start":
 			return x.readBlock(d)
 		case k == "delta" && kind == "content_block_delta":
@@ -182,17 +173,11 @@ func (x *anthropicDecoder) readBlock(d *Delta) bool {
 	call := strings.HasSuffix(string(stringField(s.b[s.i:], "type")), "tool_use")
 	return x.eachField(func(key []byte) bool {
 		switch k := string(key); {
-		case call && k == "name" && s.peek() == '"':
+		case call && k == "name":
 			return x.readText(d, record.ToolCall)
 		case call && k == "input":
-			from := s.i
-			if !s.skipValue() {
-				return false
-			}
-			if s.i-from > len("{}") {
-				return x.addRaw(d, record.ToolCall, s.b[from:s.i])
-			}
-			return true
+			input, ok := s.rawValue()
+			return ok && (len(input) <= len("{}") || x.addArguments(d, input))
 		case call:
 			return s.skipValue()
 		}
@@ -225,8 +210,8 @@ func (x *anthropicDecoder) stopReason(key []byte, d *Delta) bool {
 	if string(key) != "stop_reason" {
 		return x.s.skipValue()
 	}
-	raw, ok := x.readWord()
-	reason := finishReason(raw)
+	reason := ""
+	ok := x.readReason(&reason)
 	switch reason {
 	case "":
 		return ok
@@ -259,12 +244,7 @@ func (x *anthropicDecoder) readUsage(d *Delta) bool {
 		case "output_tokens":
 			return s.countNumber(&d.Usage.Completion)
 		case "output_tokens_details":
-			return x.eachField(func(key []byte) bool {
-				if string(key) == "thinking_tokens" {
-					return s.countNumber(&d.Usage.Reasoning)
-				}
-				return s.skipValue()
-			})
+			return x.countIn("thinking_tokens", &d.Usage.Reasoning)
 		}
 		return s.skipValue()
 	})

@@ -5,6 +5,7 @@ package api
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pitot/internal/data/record"
@@ -95,6 +96,22 @@ func (s Sign) IsIn(status int, body []byte) bool {
 
 // Header is one line of a request's head.
 type Header struct{ Name, Value string }
+
+// requestHeaders says what an answer may be; headers without a value are left out.
+func requestHeaders(accept string, more ...Header) []Header {
+	return append([]Header{{"Accept", accept}}, slices.DeleteFunc(more, func(h Header) bool { return h.Value == "" })...)
+}
+
+// eventsOrJSON is what most servers answer with.
+const eventsOrJSON = "text/event-stream, application/json"
+
+// bearer is the header of a key, without a value where there is none.
+func bearer(key string) Header {
+	if key == "" {
+		return Header{}
+	}
+	return Header{"Authorization", "Bearer " + key}
+}
 
 // Asked holds the limits that a request sets on its answer. Zero stands for no limit.
 type Asked struct {

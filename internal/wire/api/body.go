@@ -23,7 +23,7 @@ func appendMessages(dst []byte, r *workload.Request, o Options) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"role":`...)
-		dst = appendJSON(dst, []byte(m.Role))
+		dst = appendJSON(dst, m.Role)
 		dst = append(dst, `,"content":"`...)
 		at := len(dst)
 		dst = m.Append(dst, o.Vocab)
@@ -175,22 +175,47 @@ func appendEscaped(dst []byte, text string) []byte {
 	return append(dst, q[1:len(q)-1]...)
 }
 
-func appendJSON(dst, text []byte) []byte {
-	dst = append(dst, '"')
-	dst = appendEscaped(dst, string(text))
-	return append(dst, '"')
+// appendJSON writes a string.
+func appendJSON(dst []byte, text string) []byte {
+	return append(appendEscaped(append(dst, '"'), text), '"')
 }
 
-// limitOf is the limit of tokens by the body as it is sent: what is laid over it under
-// one of the names rules.
-func limitOf(r *workload.Request, o Options, limit int64, names ...string) int64 {
-	return overNumber(r, o, max(limit, 0), names...)
+// appendModel begins a body with the model.
+func appendModel(dst []byte, o Options) []byte {
+	return appendJSON(append(dst, `{"model":`...), o.Model)
 }
 
-// overNumber is a number that stands in what is laid over a body, n where it is not
-// there; null takes it away.
-func overNumber(r *workload.Request, o Options, n int64, names ...string) int64 {
-	for _, object := range [][]byte{r.Body, o.Body} {
+func appendIf(dst []byte, wanted bool, text string) []byte {
+	if !wanted {
+		return dst
+	}
+	return append(dst, text...)
+}
+
+// appendNumber writes a number behind its name.
+func appendNumber(dst []byte, name string, n int) []byte {
+	return strconv.AppendInt(append(dst, name...), int64(n), 10)
+}
+
+// overlay is the objects that are laid over a body, one over the other.
+type overlay [][]byte
+
+// overlays are those of a request, or the objects in them under a name.
+func overlays(r *workload.Request, o Options, within string) overlay {
+	list := overlay{r.Body, o.Body}
+	for i, object := range list {
+		if within != "" {
+			list[i] = innerObject(object, within)
+		}
+	}
+	return list
+}
+
+// number is a number of the body as it is sent: what is laid over it under one of the names
+// rules, n where there is none; null takes it away.
+func (l overlay) number(n int64, names ...string) int64 {
+	n = max(n, 0)
+	for _, object := range l {
 		var over map[string]json.RawMessage
 		if object == nil || json.Unmarshal(object, &over) != nil {
 			continue

@@ -1,7 +1,10 @@
 package api
 
 import (
+	"encoding/json"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"pitot/internal/data/record"
@@ -35,50 +38,26 @@ func (Gemini) Sign() Sign {
 
 // List implements [API]: of the models, those that generate.
 func (Gemini) List(body []byte) (list []Model) {
-	r := reading{s: scanner{b: body}}
-	s := &r.s
-	if !s.eachKey(func(key []byte) bool {
-		if string(key) != "models" {
-			return s.skipValue()
+	var answer struct {
+		Models []struct {
+			Name    string
+			Context json.Number `json:"inputTokenLimit"`
+			Methods []string    `json:"supportedGenerationMethods"`
 		}
-		return r.eachObject(func() bool {
-			var name string
-			generates, context := true, int32(0)
-			ok := r.eachField(func(key []byte) bool {
-				switch {
-				case string(key) == "name" && s.peek() == '"':
-					raw, ok := s.rawString()
-					name = strings.TrimPrefix(unquote(raw), "models/")
-					return ok
-				case string(key) == "inputTokenLimit":
-					return s.countNumber(&context)
-				case string(key) == "supportedGenerationMethods":
-					s.skipSpace()
-					from := s.i
-					ok := s.skipValue()
-					generates = strings.Contains(string(s.b[from:s.i]), `"generateContent"`)
-					return ok
-				}
-				return s.skipValue()
-			})
-			if name != "" && generates {
-				list = append(list, Model{Name: name, Context: int(max(context, 0))})
-			}
-			return ok
-		})
-	}) {
-		return nil
+	}
+	_ = json.Unmarshal(body, &answer)
+	for _, m := range answer.Models {
+		if m.Name != "" && (m.Methods == nil || slices.Contains(m.Methods, "generateContent")) {
+			context, _ := strconv.Atoi(m.Context.String())
+			list = append(list, Model{Name: strings.TrimPrefix(m.Name, "models/"), Context: max(context, 0)})
+		}
 	}
 	return list
 }
 
 // Headers implements [API].
 func (Gemini) Headers(key string) []Header {
-	h := []Header{{"Accept", "text/event-stream, application/json"}}
-	if key != "" {
-		h = append(h, Header{"x-goog-api-key", key})
-	}
-	return h
+	return requestHeaders(eventsOrJSON, Header{"x-goog-api-key", key})
 }
 
 // Prepare implements [API].
@@ -100,34 +79,27 @@ func (Gemini) Concede(refusal string, o *Options) result.Adaptation {
 
 // Asked implements [API].
 func (Gemini) Asked(r *workload.Request, o Options) Asked {
-	over := workload.Request{Body: innerObject(r.Body, "generationConfig")}
-	config := Options{Body: innerObject(o.Body, "generationConfig")}
-	return Asked{Tokens: limitOf(&over, config, int64(r.Output), "maxOutputTokens"), Choices: overNumber(&over, config, 0, "candidateCount")}
+	over := overlays(r, o, "generationConfig")
+	return Asked{Tokens: over.number(int64(r.Output), "maxOutputTokens"), Choices: over.number(0, "candidateCount")}
 }
 
 // Body implements [API].
 func (Gemini) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	start := len(dst)
 	dst = append(dst, `{"contents":[`...)
-	system, said := workload.Request{}, 0
-	for _, m := range r.Messages {
+	system, rest := systemApart(r)
+	for i, m := range rest.Messages {
 		role := "user"
-		switch m.Role {
-		case "system":
-			system.Messages = append(system.Messages, m)
-			continue
-		case "assistant":
+		if m.Role == "assistant" {
 			role = "model"
 		}
-		if said++; said > 1 {
-			dst = append(dst, ',')
-		}
+		dst = appendIf(dst, i > 0, ",")
 		dst = append(append(append(dst, `{"role":"`...), role...), `","parts":[{"text":`...)
 		dst = append(appendPrompt(dst, &workload.Request{Messages: []workload.Message{m}}, o), "}]}"...)
 	}
 	dst = append(dst, ']')
 	if len(system.Messages) > 0 {
-		dst = append(appendPrompt(append(dst, `,"systemInstruction":{"parts":[{"text":`...), &system, o), "}]}"...)
+		dst = append(appendPrompt(append(dst, `,"systemInstruction":{"parts":[{"text":`...), system, o), "}]}"...)
 	}
 	dst = append(dst, `,"generationConfig":{`...)
 	dst = o.appendLimit(dst, r, "maxOutputTokens", "")
@@ -173,16 +145,12 @@ func (x *geminiDecoder) readResponse(d *Delta) bool {
 		case "usageMetadata":
 			return x.readUsage(d)
 		case "promptFeedback":
-			return x.eachField(func(key []byte) bool {
-				if string(key) != "blockReason" {
-					return s.skipValue()
-				}
-				raw, ok := x.readWord()
-				if len(raw) > 0 {
-					d.endChoice(0, "content_filter")
-				}
-				return ok
-			})
+			var reason []byte
+			ok := x.fieldIn("blockReason", func() bool { return x.readWord(&reason) })
+			if len(reason) > 0 {
+				d.endChoice(0, "content_filter")
+			}
+			return ok
 		case "error":
 			return s.null() || x.readFault(d)
 		case "responseId":
@@ -198,26 +166,20 @@ func (x *geminiDecoder) readCandidate(d *Delta) bool {
 	first, kept := len(d.Parts), len(d.Text)
 	index := int32(0)
 	var finish []byte
-	ok := x.eachField(func(key []byte) (ok bool) {
+	ok := x.eachField(func(key []byte) bool {
 		switch string(key) {
 		case "content":
-			return x.eachField(func(key []byte) bool {
-				if string(key) != "parts" {
-					return s.skipValue()
-				}
+			return x.fieldIn("parts", func() bool {
 				return x.eachObject(func() bool { return x.readPart(d) })
 			})
 		case "index":
 			return s.countNumber(&index)
 		case "finishReason":
-			finish, ok = x.readWord()
-			return ok
+			return x.readWord(&finish)
 		}
 		return s.skipValue()
 	})
-	if index < 0 {
-		index = 0
-	}
+	index = max(index, 0)
 	if len(finish) > 0 {
 		d.endChoice(index, x.finishOf(finish))
 	}
@@ -251,8 +213,8 @@ func (x *geminiDecoder) readPart(d *Delta) bool {
 	s := &x.s
 	kind := record.Answer
 	ahead := reading{s: scanner{b: s.b, i: s.i}}
-	ahead.eachField(func(key []byte) bool {
-		if string(key) == "thought" && ahead.s.peek() == 't' {
+	ahead.fieldIn("thought", func() bool {
+		if ahead.s.peek() == 't' {
 			kind = record.Reasoning
 		}
 		return ahead.s.skipValue()
@@ -265,13 +227,11 @@ func (x *geminiDecoder) readPart(d *Delta) bool {
 		case k == "functionCall":
 			x.called = true
 			return x.eachField(func(key []byte) bool {
-				switch k := string(key); {
-				case k == "name" && s.peek() == '"':
+				switch string(key) {
+				case "name":
 					return x.readText(d, record.ToolCall)
-				case k == "args":
-					s.skipSpace()
-					from := s.i
-					return s.skipValue() && x.addRaw(d, record.ToolCall, s.b[from:s.i])
+				case "args":
+					return x.readArguments(d)
 				}
 				return s.skipValue()
 			})

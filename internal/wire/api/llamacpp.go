@@ -1,6 +1,7 @@
 package api
 
 import (
+	"strconv"
 	"strings"
 
 	"pitot/internal/data/record"
@@ -49,7 +50,8 @@ func (LlamaCpp) Concede(refusal string, o *Options) result.Adaptation {
 
 // Asked implements [API].
 func (LlamaCpp) Asked(r *workload.Request, o Options) Asked {
-	return Asked{Tokens: limitOf(r, o, int64(r.Output), "n_predict", "max_tokens"), Candidates: overNumber(r, o, 0, "n_probs")}
+	over := overlays(r, o, "")
+	return Asked{Tokens: over.number(int64(r.Output), "n_predict", "max_tokens"), Candidates: over.number(0, "n_probs")}
 }
 
 // Body implements [API].
@@ -57,14 +59,9 @@ func (LlamaCpp) Body(dst []byte, r *workload.Request, o Options) ([]byte, error)
 	start := len(dst)
 	dst = append(appendPrompt(append(dst, `{"prompt":`...), r, o), ',')
 	at := len(dst)
-	if dst = o.appendLimit(dst, r, "n_predict", `"ignore_eos":true`); len(dst) > at {
-		dst = append(dst, ',')
-	}
-	if o.Stream {
-		dst = append(dst, `"stream":true`...)
-	} else {
-		dst = append(dst, `"stream":false`...)
-	}
+	dst = o.appendLimit(dst, r, "n_predict", `"ignore_eos":true`)
+	dst = appendIf(dst, len(dst) > at, ",")
+	dst = strconv.AppendBool(append(dst, `"stream":`...), o.Stream)
 	return withExtras(append(dst, '}'), start, r, o)
 }
 
@@ -89,9 +86,6 @@ func (x *llamacppDecoder) Whole(data []byte, d *Delta) error {
 	ok := s.eachKey(func(key []byte) bool {
 		switch string(key) {
 		case "content":
-			if s.peek() != '"' {
-				return s.skipValue()
-			}
 			return x.readText(d, record.Answer)
 		case "tokens":
 			return x.countElements(&tokens)
@@ -100,8 +94,8 @@ func (x *llamacppDecoder) Whole(data []byte, d *Delta) error {
 		case "stop":
 			ended = s.peek() == 't'
 		case "stop_type":
-			raw, ok := x.readWord()
-			switch reason = finishReason(raw); reason {
+			ok := x.readReason(&reason)
+			switch reason {
 			case "limit":
 				reason = "length"
 			case "eos", "word":

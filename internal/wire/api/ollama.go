@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"encoding/json"
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
@@ -31,40 +32,19 @@ func (Ollama) Sign() Sign { return Sign{Path: "/api/version", Field: "version", 
 
 // List implements [API].
 func (Ollama) List(body []byte) (list []Model) {
-	r := reading{s: scanner{b: body}}
-	s := &r.s
-	if !s.eachKey(func(key []byte) bool {
-		if string(key) != "models" {
-			return s.skipValue()
+	var answer struct{ Models []struct{ Name string } }
+	_ = json.Unmarshal(body, &answer)
+	for _, m := range answer.Models {
+		if m.Name != "" {
+			list = append(list, Model{Name: m.Name, Engine: "ollama"})
 		}
-		return r.eachObject(func() bool {
-			var name string
-			ok := r.eachField(func(key []byte) bool {
-				if string(key) != "name" || s.peek() != '"' {
-					return s.skipValue()
-				}
-				raw, ok := s.rawString()
-				name = unquote(raw)
-				return ok
-			})
-			if name != "" {
-				list = append(list, Model{Name: name, Engine: "ollama"})
-			}
-			return ok
-		})
-	}) {
-		return nil
 	}
 	return list
 }
 
 // Headers implements [API].
 func (Ollama) Headers(key string) []Header {
-	h := []Header{{"Accept", "application/x-ndjson, application/json"}}
-	if key != "" {
-		h = append(h, Header{"Authorization", "Bearer " + key})
-	}
-	return h
+	return requestHeaders("application/x-ndjson, application/json", bearer(key))
 }
 
 // Prepare implements [API].
@@ -81,14 +61,13 @@ func (Ollama) Concede(string, *Options) (none result.Adaptation) { return none }
 
 // Asked implements [API].
 func (Ollama) Asked(r *workload.Request, o Options) Asked {
-	return Asked{Tokens: limitOf(&workload.Request{Body: innerObject(r.Body, "options")},
-		Options{Body: innerObject(o.Body, "options")}, int64(r.Output), "num_predict")}
+	return Asked{Tokens: overlays(r, o, "options").number(int64(r.Output), "num_predict")}
 }
 
 // Body implements [API].
 func (a Ollama) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	start := len(dst)
-	dst = appendJSON(append(dst, `{"model":`...), []byte(o.Model))
+	dst = appendModel(dst, o)
 	if a.Messages(o) {
 		dst = appendMessages(append(dst, `,"messages":`...), r, o)
 	} else {
@@ -97,9 +76,7 @@ func (a Ollama) Body(dst []byte, r *workload.Request, o Options) ([]byte, error)
 	dst = append(dst, `,"options":{`...)
 	dst = o.appendLimit(dst, r, "num_predict", "")
 	dst = append(dst, '}')
-	if !o.Stream { // it streams unless told not to
-		dst = append(dst, `,"stream":false`...)
-	}
+	dst = appendIf(dst, !o.Stream, `,"stream":false`) // it streams unless told not to
 	return withExtras(append(dst, '}'), start, r, o)
 }
 
@@ -130,9 +107,7 @@ func (x *ollamaDecoder) Whole(data []byte, d *Delta) error {
 		case "done":
 			done = s.peek() == 't'
 		case "done_reason":
-			raw, ok := x.readWord()
-			reason = finishReason(raw)
-			return ok
+			return x.readReason(&reason)
 		case "prompt_eval_count":
 			return s.countNumber(&d.Usage.Prompt)
 		case "eval_count":
@@ -153,17 +128,14 @@ func (x *ollamaDecoder) Whole(data []byte, d *Delta) error {
 // textField reads a field that may be text, or the calls of tools.
 func (x *ollamaDecoder) textField(key []byte, d *Delta) bool {
 	s := &x.s
-	switch k := string(key); {
-	case (k == "content" || k == "response") && s.peek() == '"':
+	switch string(key) {
+	case "content", "response":
 		return x.readText(d, record.Answer)
-	case k == "thinking" && s.peek() == '"':
+	case "thinking":
 		return x.readText(d, record.Reasoning)
-	case k == "tool_calls":
+	case "tool_calls":
 		return x.eachObject(func() bool {
-			return x.eachField(func(key []byte) bool {
-				if string(key) != "function" {
-					return s.skipValue()
-				}
+			return x.fieldIn("function", func() bool {
 				return x.eachField(func(key []byte) bool { return x.readCallField(key, d) })
 			})
 		})
@@ -173,14 +145,11 @@ func (x *ollamaDecoder) textField(key []byte, d *Delta) bool {
 
 // readCallField reads a field of a call: its name, or its arguments, which are an object.
 func (x *ollamaDecoder) readCallField(key []byte, d *Delta) bool {
-	s := &x.s
-	switch k := string(key); {
-	case k == "name" && s.peek() == '"':
+	switch string(key) {
+	case "name":
 		return x.readText(d, record.ToolCall)
-	case k == "arguments":
-		s.skipSpace()
-		from := s.i
-		return s.skipValue() && x.addRaw(d, record.ToolCall, s.b[from:s.i])
+	case "arguments":
+		return x.readArguments(d)
 	}
-	return s.skipValue()
+	return x.s.skipValue()
 }

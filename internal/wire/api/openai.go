@@ -91,11 +91,7 @@ func (openai) KeyVariable() string { return "OPENAI_API_KEY" }
 
 // Headers implements [API].
 func (openai) Headers(key string) []Header {
-	h := []Header{{"Accept", "text/event-stream, application/json"}}
-	if key != "" {
-		h = append(h, Header{"Authorization", "Bearer " + key})
-	}
-	return h
+	return requestHeaders(eventsOrJSON, bearer(key))
 }
 
 // Fault implements [API].
@@ -121,45 +117,20 @@ func (openai) Concede(refusal string, o *Options) result.Adaptation {
 }
 
 // Asked implements [API].
-func (openai) Asked(r *workload.Request, o Options) Asked { return openaiAsked(r, o) }
-
-// openaiAsked reads what is put over the body by hand too; what of it is no
-// such number is left for the server to refuse.
-func openaiAsked(r *workload.Request, o Options) Asked {
-	a := Asked{Tokens: int64(max(r.Output, 0))}
-	if r.Body == nil && o.Body == nil {
-		return a
+func (openai) Asked(r *workload.Request, o Options) Asked {
+	over := overlays(r, o, "")
+	limit := func(name string) int64 {
+		if name == o.MaxField {
+			return over.number(int64(r.Output), name)
+		}
+		return over.number(0, name)
 	}
-	limits := map[string]int64{o.MaxField: a.Tokens}
-	for _, object := range [][]byte{r.Body, o.Body} {
-		var over map[string]json.RawMessage
-		if object == nil || json.Unmarshal(object, &over) != nil {
-			continue
-		}
-		number := func(name string) (int64, bool) {
-			n := int32(Impossible)
-			s := scanner{b: over[name]}
-			ok := s.countNumber(&n) && n >= 0
-			return int64(n), ok
-		}
-		for _, name := range []string{"max_tokens", "max_completion_tokens"} {
-			if n, ok := number(name); ok {
-				limits[name] = n
-			} else if string(over[name]) == "null" { // takes the limit away
-				delete(limits, name)
-			}
-		}
-		if n, ok := number("n"); ok {
-			a.Choices = n
-		}
-		for _, name := range []string{"top_logprobs", "logprobs"} { // the second is a number in completions, true in chats
-			if n, ok := number(name); ok {
-				a.Candidates = n
-			}
-		}
+	return Asked{
+		Tokens:  max(limit("max_tokens"), limit("max_completion_tokens")),
+		Choices: over.number(0, "n"),
+		// The second is a number in completions, true in chats.
+		Candidates: max(over.number(0, "top_logprobs"), over.number(0, "logprobs")),
 	}
-	a.Tokens = max(limits["max_tokens"], limits["max_completion_tokens"])
-	return a
 }
 
 // Body implements [API].
@@ -186,34 +157,22 @@ func (Completions) Body(dst []byte, r *workload.Request, o Options) (body []byte
 // comes last and wins.
 func openaiBody(dst []byte, o Options, r *workload.Request, prompt func([]byte) []byte) ([]byte, error) {
 	start := len(dst)
-	dst = append(dst, `{"model":`...)
-	dst = appendJSON(dst, []byte(o.Model))
+	dst = appendModel(dst, o)
 	dst = append(dst, ',')
 	dst = prompt(dst)
 	if r.Output > 0 {
-		dst = append(dst, `,"`...)
-		dst = append(dst, o.MaxField...)
-		dst = append(dst, `":`...)
-		dst = strconv.AppendInt(dst, int64(r.Output), 10)
+		dst = appendNumber(append(append(dst, `,"`...), o.MaxField...), `":`, r.Output)
 		if r.Exact && o.MinTokens {
-			dst = append(dst, `,"min_tokens":`...)
-			dst = strconv.AppendInt(dst, int64(r.Output), 10)
+			dst = appendNumber(dst, `,"min_tokens":`, r.Output)
 		}
-		if r.Exact && o.IgnoreEOS {
-			dst = append(dst, `,"ignore_eos":true`...)
-		}
+		dst = appendIf(dst, r.Exact && o.IgnoreEOS, `,"ignore_eos":true`)
 	}
-	if !o.NoTemperature {
-		dst = append(dst, `,"temperature":0`...)
-	}
+	dst = appendIf(dst, !o.NoTemperature, `,"temperature":0`)
 	if o.Stream {
 		dst = append(dst, `,"stream":true`...)
 		if !o.NoUsage {
 			dst = append(dst, `,"stream_options":{"include_usage":true`...)
-			if o.RunningUsage {
-				dst = append(dst, `,"continuous_usage_stats":true`...)
-			}
-			dst = append(dst, '}')
+			dst = append(appendIf(dst, o.RunningUsage, `,"continuous_usage_stats":true`), '}')
 		}
 	}
 	return withExtras(append(dst, '}'), start, r, o)
@@ -245,8 +204,9 @@ func (o *openaiDecoder) Whole(data []byte, d *Delta) error {
 		case "error":
 			return o.readFault(d)
 		case "object": // vLLM's older errors: {"object":"error","message":"…"}
-			raw, ok := o.readWord()
-			isError = string(raw) == "error"
+			var word []byte
+			ok := o.readWord(&word)
+			isError = string(word) == "error"
 			return ok
 		}
 		return s.skipValue()
@@ -263,8 +223,8 @@ func (o *openaiDecoder) readChoice(d *Delta) bool {
 	}
 	first, text := len(d.Parts), len(d.Text)
 	var index, tokens int32
-	var finish []byte
-	ok := s.eachKey(func(key []byte) (ok bool) {
+	reason := ""
+	ok := s.eachKey(func(key []byte) bool {
 		switch string(key) {
 		case "index":
 			return s.countNumber(&index)
@@ -273,8 +233,7 @@ func (o *openaiDecoder) readChoice(d *Delta) bool {
 		case "delta", "message":
 			return o.readDelta(d)
 		case "finish_reason":
-			finish, ok = o.readWord()
-			return ok
+			return o.readReason(&reason)
 		case "error": // OpenRouter's
 			return o.readFault(d)
 		case "logprobs":
@@ -287,7 +246,7 @@ func (o *openaiDecoder) readChoice(d *Delta) bool {
 	if index == Impossible {
 		index = math.MaxInt32
 	}
-	if reason := finishReason(finish); reason != "" { // some servers say "" where others say null
+	if reason != "" { // some servers say "" where others say null
 		d.endChoice(index, reason)
 	}
 	if index != 0 {
@@ -376,13 +335,7 @@ func (o *openaiDecoder) readContents(d *Delta, kind record.Kind, depth int) bool
 }
 
 func (o *openaiDecoder) toolCall(d *Delta) bool {
-	s := &o.s
-	return o.eachField(func(key []byte) bool {
-		if string(key) == "function" {
-			return o.readFunction(d)
-		}
-		return s.skipValue()
-	})
+	return o.fieldIn("function", func() bool { return o.readFunction(d) })
 }
 
 // readFunction reads the name and arguments of a call: both are tokens.
@@ -391,8 +344,7 @@ func (o *openaiDecoder) readFunction(d *Delta) bool {
 		s := &o.s
 		switch k := string(key); {
 		case k == "arguments" && s.peek() == '{': // in place of the string that holds it
-			from := s.i
-			return s.skipValue() && o.addRaw(d, record.ToolCall, s.b[from:s.i])
+			return o.readArguments(d)
 		case k == "name" || k == "arguments":
 			return o.readText(d, record.ToolCall)
 		}
@@ -421,19 +373,9 @@ func (o *openaiDecoder) readUsage(d *Delta) bool {
 		case "total_tokens":
 			return o.readCount(aNumber, nil)
 		case "prompt_tokens_details":
-			return o.eachField(func(key []byte) bool {
-				if string(key) == "cached_tokens" {
-					return s.countNumber(&d.Usage.Cached)
-				}
-				return s.skipValue()
-			})
+			return o.countIn("cached_tokens", &d.Usage.Cached)
 		case "completion_tokens_details":
-			return o.eachField(func(key []byte) bool {
-				if string(key) == "reasoning_tokens" {
-					return o.readCount(countedReasoning, &d.Usage.Reasoning)
-				}
-				return s.skipValue()
-			})
+			return o.fieldIn("reasoning_tokens", func() bool { return o.readCount(countedReasoning, &d.Usage.Reasoning) })
 		}
 		return s.skipValue()
 	})

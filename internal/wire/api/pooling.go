@@ -39,11 +39,7 @@ func (pooling) Decoder() Decoder { return new(poolingDecoder) }
 
 // Headers implements [API].
 func (pooling) Headers(key string) []Header {
-	h := []Header{{"Accept", "application/json"}}
-	if key != "" {
-		h = append(h, Header{"Authorization", "Bearer " + key})
-	}
-	return h
+	return requestHeaders("application/json", bearer(key))
 }
 
 // Prepare implements [API]: nothing is streamed, held to a length or drawn.
@@ -115,7 +111,7 @@ func (Embeddings) Asked(r *workload.Request, _ Options) Asked {
 // Body implements [API].
 func (Embeddings) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	start := len(dst)
-	dst = appendJSON(append(dst, `{"model":`...), []byte(o.Model))
+	dst = appendModel(dst, o)
 	dst = appendTexts(append(dst, `,"input":`...), r.Messages, o)
 	return withExtras(append(dst, `,"encoding_format":"float"}`...), start, r, o)
 }
@@ -134,18 +130,17 @@ func (Rerank) Alias(tool string) string {
 
 // Asked implements [API]. An answer may be asked for the first few alone.
 func (Rerank) Asked(r *workload.Request, o Options) Asked {
-	_, texts := queryAndTexts(r)
-	n := int64(len(texts))
-	if top := overNumber(r, o, n, "top_n"); top > 0 {
-		n = min(n, top)
+	a := TEIRerank{}.Asked(r, o)
+	if top := overlays(r, o, "").number(a.Choices, "top_n"); top > 0 {
+		a.Choices = min(a.Choices, top)
 	}
-	return Asked{Choices: n}
+	return a
 }
 
 // Body implements [API].
 func (Rerank) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	start := len(dst)
-	dst = append(appendJSON(append(dst, `{"model":`...), []byte(o.Model)), ',')
+	dst = append(appendModel(dst, o), ',')
 	dst = appendPair(dst, r, "documents", o)
 	return withExtras(append(dst, '}'), start, r, o)
 }
@@ -245,17 +240,7 @@ func (x *poolingDecoder) Whole(data []byte, d *Delta) error {
 				return s.skipValue()
 			})
 		case "meta": // Cohere's
-			return x.eachField(func(key []byte) bool {
-				if string(key) != "tokens" {
-					return s.skipValue()
-				}
-				return x.eachField(func(key []byte) bool {
-					if string(key) != "input_tokens" {
-						return s.skipValue()
-					}
-					return s.countNumber(&total)
-				})
-			})
+			return x.fieldIn("tokens", func() bool { return x.countIn("input_tokens", &total) })
 		case "error":
 			return s.null() || x.readFault(d)
 		case "detail", "message": // Jina's, Cohere's
@@ -280,17 +265,7 @@ func (x *poolingDecoder) readResults(d *Delta) bool {
 		s.skipSpace()
 		from, first, index := s.i, len(d.Parts), x.results
 		x.results++
-		ok := false
-		if s.peek() == '{' {
-			ok = s.eachKey(func(key []byte) bool {
-				if string(key) == "index" {
-					return s.countNumber(&index)
-				}
-				return s.skipValue()
-			})
-		} else {
-			ok = s.skipValue()
-		}
+		ok := x.countIn("index", &index)
 		if !ok || !x.addText(d, record.Answer, int32(s.i-from)) {
 			return false
 		}
@@ -309,13 +284,8 @@ func infoModel(body []byte, engine, longest string) []Model {
 		return nil
 	}
 	context := int32(0)
-	s := scanner{b: body}
-	s.eachKey(func(key []byte) bool {
-		if string(key) == longest {
-			return s.countNumber(&context)
-		}
-		return s.skipValue()
-	})
+	r := reading{s: scanner{b: body}}
+	r.countIn(longest, &context)
 	return []Model{{Name: name, Engine: engine, Context: max(int(context), 0)}}
 }
 

@@ -172,12 +172,17 @@ func (r *reading) textBeyond(d *Delta, kind record.Kind, known int32) (n int32, 
 	return n, true
 }
 
-// addRaw adds text that stands as it is, without quotes.
-func (r *reading) addRaw(d *Delta, kind record.Kind, text []byte) bool {
+// readArguments adds the arguments of a call that are no string: as they stand.
+func (r *reading) readArguments(d *Delta) bool {
+	text, ok := r.s.rawValue()
+	return ok && r.addArguments(d, text)
+}
+
+func (r *reading) addArguments(d *Delta, text []byte) bool {
 	if d.Spell {
 		d.Spelt = append(d.Spelt, text...)
 	}
-	return r.addText(d, kind, int32(len(text)))
+	return r.addText(d, record.ToolCall, int32(len(text)))
 }
 
 // undecided is the choice of a part until the event has said which it is of.
@@ -202,9 +207,8 @@ func (r *reading) addText(d *Delta, kind record.Kind, n int32) bool {
 
 // skipOpaque passes over content that is no text, and notes that there is some.
 func (r *reading) skipOpaque(d *Delta) bool {
-	from := r.s.i
-	ok := r.s.skipValue()
-	switch value := bytes.TrimSpace(r.s.b[from:r.s.i]); string(value) {
+	value, ok := r.s.rawValue()
+	switch string(value) {
 	case "null", "{}", "[]", `""`:
 	default:
 		d.Opaque = true
@@ -279,11 +283,21 @@ func (r *reading) countElements(n *int32) bool {
 }
 
 // readWord reads a string that is one of a few, nil for anything else.
-func (r *reading) readWord() (raw []byte, ok bool) {
+func (r *reading) readWord(raw *[]byte) (ok bool) {
 	if r.s.peek() != '"' {
-		return nil, r.s.skipValue()
+		*raw = nil
+		return r.s.skipValue()
 	}
-	return r.s.rawString()
+	*raw, ok = r.s.rawString()
+	return ok
+}
+
+// readReason reads why an answer ended, "" where it has not.
+func (r *reading) readReason(reason *string) bool {
+	var raw []byte
+	ok := r.readWord(&raw)
+	*reason = finishReason(raw)
+	return ok
 }
 
 // eachField reads an object, or passes over what is none.
@@ -292,6 +306,21 @@ func (r *reading) eachField(field func(key []byte) bool) bool {
 		return r.s.skipValue()
 	}
 	return r.s.eachKey(field)
+}
+
+// fieldIn reads one field of an object, and passes over the others and over what is none.
+func (r *reading) fieldIn(name string, read func() bool) bool {
+	return r.eachField(func(key []byte) bool {
+		if string(key) == name {
+			return read()
+		}
+		return r.s.skipValue()
+	})
+}
+
+// countIn reads a count in an object.
+func (r *reading) countIn(name string, into *int32) bool {
+	return r.fieldIn(name, func() bool { return r.s.countNumber(into) })
 }
 
 // eachObject reads a list of objects, or passes over what is none.

@@ -69,31 +69,22 @@ func (Responses) Concede(refusal string, o *Options) result.Adaptation {
 
 // Asked implements [API].
 func (Responses) Asked(r *workload.Request, o Options) Asked {
-	a := Asked{Tokens: limitOf(r, o, int64(limitAsked(r, o)), "max_output_tokens")}
-	a.Candidates = overNumber(r, o, 0, "top_logprobs")
-	return a
+	over := overlays(r, o, "")
+	return Asked{Tokens: over.number(int64(limitAsked(r, o)), "max_output_tokens"), Candidates: over.number(0, "top_logprobs")}
 }
 
 // Body implements [API].
 func (Responses) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	start := len(dst)
-	dst = appendJSON(append(dst, `{"model":`...), []byte(o.Model))
+	dst = appendModel(dst, o)
 	dst = appendMessages(append(dst, `,"input":`...), r, o)
 	if n := limitAsked(r, o); n > 0 {
-		dst = strconv.AppendInt(append(dst, `,"max_output_tokens":`...), int64(n), 10)
-		if r.Exact && o.IgnoreEOS {
-			dst = append(dst, `,"ignore_eos":true`...)
-		}
+		dst = appendNumber(dst, `,"max_output_tokens":`, n)
+		dst = appendIf(dst, r.Exact && o.IgnoreEOS, `,"ignore_eos":true`)
 	}
-	if !o.NoTemperature {
-		dst = append(dst, `,"temperature":0`...)
-	}
-	if !o.NoStore { // OpenAI keeps answers for 30 days otherwise
-		dst = append(dst, `,"store":false`...)
-	}
-	if o.Stream {
-		dst = append(dst, `,"stream":true`...)
-	}
+	dst = appendIf(dst, !o.NoTemperature, `,"temperature":0`)
+	dst = appendIf(dst, !o.NoStore, `,"store":false`) // OpenAI keeps answers for 30 days otherwise
+	dst = appendIf(dst, o.Stream, `,"stream":true`)
 	return withExtras(append(dst, '}'), start, r, o)
 }
 
@@ -162,7 +153,7 @@ func (x *responsesDecoder) Event(name, data []byte, d *Delta) error {
 		}
 	}
 	if isDelta {
-		again(delta, func() bool { return s.peek() != '"' || x.readText(d, of) })
+		again(delta, func() bool { return x.readText(d, of) })
 		again(logprobs, func() bool { return x.countElements(&tokens) })
 	}
 	if kind == "response.output_item.added" {
@@ -234,19 +225,12 @@ func (x *responsesDecoder) Whole(data []byte, d *Delta) error {
 func (x *responsesDecoder) readResponse(d *Delta, whole bool) bool {
 	s := &x.s
 	var status, reason []byte
-	ok := x.eachField(func(key []byte) (ok bool) {
+	ok := x.eachField(func(key []byte) bool {
 		switch string(key) {
 		case "status":
-			status, ok = x.readWord()
-			return ok
+			return x.readWord(&status)
 		case "incomplete_details":
-			return x.eachField(func(key []byte) (ok bool) {
-				if string(key) == "reason" {
-					reason, ok = x.readWord()
-					return ok
-				}
-				return s.skipValue()
-			})
+			return x.fieldIn("reason", func() bool { return x.readWord(&reason) })
 		case "usage":
 			return s.null() || x.readUsage(d)
 		case "error":
@@ -292,9 +276,6 @@ func (x *responsesDecoder) readItem(d *Delta) bool {
 	return x.eachField(func(key []byte) bool {
 		switch k := string(key); {
 		case call && (k == "name" || k == "arguments" || k == "input"):
-			if s.peek() != '"' {
-				return s.skipValue()
-			}
 			return x.readText(d, record.ToolCall)
 		case !call && (k == "content" || k == "summary"):
 			return x.eachObject(func() bool { return x.readContents(d, of, k == "summary") })
@@ -322,14 +303,6 @@ func (x *responsesDecoder) readContents(d *Delta, of record.Kind, summary bool) 
 
 func (x *responsesDecoder) readUsage(d *Delta) bool {
 	s := &x.s
-	detail := func(name string, into *int32) bool {
-		return x.eachField(func(key []byte) bool {
-			if string(key) == name {
-				return s.countNumber(into)
-			}
-			return s.skipValue()
-		})
-	}
 	return x.eachField(func(key []byte) bool {
 		switch string(key) {
 		case "input_tokens":
@@ -337,9 +310,9 @@ func (x *responsesDecoder) readUsage(d *Delta) bool {
 		case "output_tokens":
 			return s.countNumber(&d.Usage.Completion)
 		case "input_tokens_details":
-			return detail("cached_tokens", &d.Usage.Cached)
+			return x.countIn("cached_tokens", &d.Usage.Cached)
 		case "output_tokens_details":
-			return detail("reasoning_tokens", &d.Usage.Reasoning)
+			return x.countIn("reasoning_tokens", &d.Usage.Reasoning)
 		}
 		return s.skipValue()
 	})

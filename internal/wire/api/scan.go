@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -235,6 +236,14 @@ func (s *scanner) skipValue() bool {
 	}
 }
 
+// rawValue consumes any value and gives it as it stands.
+func (s *scanner) rawValue() (raw []byte, ok bool) {
+	s.skipSpace()
+	from := s.i
+	ok = s.skipValue()
+	return s.b[from:s.i], ok
+}
+
 func (s *scanner) key() bool {
 	if i := s.i; i < len(s.b) && s.b[i] == '"' { // as nearly all are
 		if i += 1 + plainLength(s.b[i+1:]); i+1 < len(s.b) && s.b[i] == '"' && s.b[i+1] == ':' {
@@ -404,22 +413,13 @@ func escapedRune(b []byte) (r rune) {
 	return r
 }
 
-// quoteRaw puts the quotes back around a raw string.
-func quoteRaw(raw []byte) []byte {
-	q := make([]byte, 0, len(raw)+2)
-	q = append(q, '"')
-	q = append(q, raw...)
-	return append(q, '"')
-}
+var quote = []byte{'"'}
 
 // unquote gives the text of a raw JSON string; invalid UTF-8 is replaced.
 func unquote(raw []byte) string {
 	var t string
-	if json.Unmarshal(quoteRaw(raw), &t) == nil {
+	if json.Unmarshal(slices.Concat(quote, raw, quote), &t) == nil {
 		return t
-	}
-	if utf8.Valid(raw) {
-		return string(raw)
 	}
 	return string(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
 }

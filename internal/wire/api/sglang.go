@@ -1,7 +1,6 @@
 package api
 
 import (
-	"strconv"
 	"strings"
 
 	"pitot/internal/data/result"
@@ -42,7 +41,7 @@ func (SGLang) Prepare(_ string, o *Options) error {
 // oneAnswer refuses a body that asks for several answers: their texts come in turn,
 // each repeating those before it of its own answer.
 func oneAnswer(body []byte) error {
-	if overNumber(&workload.Request{Body: innerObject(body, "sampling_params")}, Options{}, 1, "n") > 1 {
+	if n := (overlay{innerObject(body, "sampling_params")}).number(1, "n"); n > 1 {
 		return say.Errorf("a request of SGLang's /generate is measured with one answer").WithHint("leave n out of sampling_params, or ask by --api openai-chat or openai-completions with --n")
 	}
 	return nil
@@ -58,8 +57,7 @@ func (SGLang) Concede(refusal string, o *Options) result.Adaptation {
 
 // Asked implements [API].
 func (SGLang) Asked(r *workload.Request, o Options) Asked {
-	return Asked{Tokens: limitOf(&workload.Request{Body: innerObject(r.Body, "sampling_params")},
-		Options{Body: innerObject(o.Body, "sampling_params")}, int64(r.Output), "max_new_tokens")}
+	return Asked{Tokens: overlays(r, o, "sampling_params").number(int64(r.Output), "max_new_tokens")}
 }
 
 // Body implements [API].
@@ -79,24 +77,20 @@ func (SGLang) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	dst = append(dst, `,"sampling_params":{`...)
 	dst = o.appendLimit(dst, r, "max_new_tokens", `"ignore_eos":true`)
 	dst = append(dst, '}')
-	if o.Stream {
-		dst = append(dst, `,"stream":true`...)
-	}
+	dst = appendIf(dst, o.Stream, `,"stream":true`)
 	return withExtras(append(dst, '}'), start, r, o)
 }
 
 // appendLimit writes the temperature, the limit of tokens under a name and what holds
 // the engine to it, with commas between them.
 func (o *Options) appendLimit(dst []byte, r *workload.Request, name, forced string) []byte {
-	comma := ""
-	if !o.NoTemperature {
-		dst, comma = append(dst, `"temperature":0`...), ","
-	}
+	start := len(dst)
+	dst = appendIf(dst, !o.NoTemperature, `"temperature":0`)
 	if r.Output > 0 {
-		dst = append(append(append(append(dst, comma...), '"'), name...), `":`...)
-		dst, comma = strconv.AppendInt(dst, int64(r.Output), 10), ","
+		dst = appendIf(dst, len(dst) > start, ",")
+		dst = appendNumber(append(append(dst, '"'), name...), `":`, r.Output)
 		if r.Exact && o.IgnoreEOS && forced != "" {
-			dst = append(append(dst, comma...), forced...)
+			dst = append(append(dst, ','), forced...)
 		}
 	}
 	return dst
@@ -146,7 +140,7 @@ func (x *sglangDecoder) Event(name, data []byte, d *Delta) error {
 	if x.handlePlain(name, data, d) {
 		return nil
 	}
-	err := x.readEvent(data, d, true)
+	err := x.readEvent(d, true)
 	if err == nil {
 		x.learnText(&x.reading, data, d)
 	}
@@ -163,20 +157,17 @@ func (x *sglangDecoder) withoutChoice(d *Delta) {
 func (x *sglangDecoder) Whole(data []byte, d *Delta) error {
 	x.Reset()
 	x.beginEvent(data)
-	return x.readEvent(data, d, false)
+	return x.readEvent(d, false)
 }
 
-func (x *sglangDecoder) readEvent(data []byte, d *Delta, stream bool) error {
+func (x *sglangDecoder) readEvent(d *Delta, stream bool) error {
 	s := &x.s
 	var raw []byte
 	ids := int32(0)
 	ok := s.eachKey(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "text":
-			if s.peek() != '"' {
-				return s.skipValue()
-			}
-			if raw, ok = s.rawString(); ok {
+			if ok = x.readWord(&raw); ok && raw != nil {
 				x.noteText(&x.reading, raw)
 			}
 			return ok
@@ -235,21 +226,20 @@ func (x *sglangDecoder) readMetaField(key []byte, d *Delta) bool {
 			return true
 		}
 		if s.peek() == '"' {
-			raw, ok := s.rawString()
-			if reason := finishReason(raw); reason != "" {
+			reason := ""
+			ok := x.readReason(&reason)
+			if reason != "" {
 				d.endChoice(0, reason)
 			}
 			return ok
 		}
 		var kind, message []byte
-		ok := x.eachField(func(key []byte) (ok bool) {
+		ok := x.eachField(func(key []byte) bool {
 			switch string(key) {
 			case "type":
-				kind, ok = x.readWord()
-				return ok
+				return x.readWord(&kind)
 			case "message":
-				message, ok = x.readWord()
-				return ok
+				return x.readWord(&message)
 			}
 			return s.skipValue()
 		})

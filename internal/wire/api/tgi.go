@@ -1,8 +1,6 @@
 package api
 
 import (
-	"strings"
-
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/workload"
@@ -55,11 +53,8 @@ func (TGI) Concede(string, *Options) (none result.Adaptation) { return none }
 
 // Asked implements [API].
 func (TGI) Asked(r *workload.Request, o Options) Asked {
-	over := workload.Request{Body: innerObject(r.Body, "parameters")}
-	params := Options{Body: innerObject(o.Body, "parameters")}
-	a := Asked{Tokens: limitOf(&over, params, int64(r.Output), "max_new_tokens")}
-	a.Candidates = overNumber(&over, params, 0, "top_n_tokens")
-	return a
+	over := overlays(r, o, "parameters")
+	return Asked{Tokens: over.number(int64(r.Output), "max_new_tokens"), Candidates: over.number(0, "top_n_tokens")}
 }
 
 // Body implements [API]. Without sampling it takes the likeliest token; a temperature
@@ -118,7 +113,7 @@ func (x *tgiDecoder) readEvent(d *Delta, whole bool) error {
 					return true
 				}
 				d.Ended = true
-				if whole && s.peek() == '"' {
+				if whole {
 					return x.readText(d, record.Answer)
 				}
 				return s.skipValue()
@@ -152,9 +147,6 @@ func (x *tgiDecoder) readToken(d *Delta) bool {
 	ok := x.eachField(func(key []byte) bool {
 		switch string(key) {
 		case "text":
-			if s.peek() != '"' {
-				return s.skipValue()
-			}
 			return x.readText(d, record.Answer)
 		case "id", "logprob":
 			return x.skipVarying()
@@ -177,12 +169,12 @@ func (x *tgiDecoder) readDetails(d *Delta) bool {
 	return x.eachField(func(key []byte) bool {
 		switch string(key) {
 		case "finish_reason":
-			raw, ok := x.readWord()
-			switch reason := finishReason(raw); reason {
-			case "":
-			case "eos_token", "stop_sequence":
-				d.endChoice(0, "stop")
-			default:
+			reason := ""
+			ok := x.readReason(&reason)
+			if reason == "eos_token" || reason == "stop_sequence" {
+				reason = "stop"
+			}
+			if reason != "" {
 				d.endChoice(0, reason)
 			}
 			return ok
@@ -208,17 +200,13 @@ func innerObject(body []byte, name string) []byte {
 	if body == nil {
 		return nil
 	}
-	s, found := scanner{b: body}, []byte(nil)
-	s.eachKey(func(key []byte) bool {
-		s.skipSpace()
-		from := s.i
-		if !s.skipValue() {
-			return false
+	r, found := reading{s: scanner{b: body}}, []byte(nil)
+	r.fieldIn(name, func() bool {
+		value, ok := r.s.rawValue()
+		if ok && isObject(value) {
+			found = value
 		}
-		if string(key) == name && strings.HasPrefix(string(s.b[from:s.i]), "{") {
-			found = s.b[from:s.i]
-		}
-		return true
+		return ok
 	})
 	return found
 }

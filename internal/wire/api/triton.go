@@ -1,6 +1,8 @@
 package api
 
 import (
+	"strconv"
+
 	"pitot/internal/data/result"
 	"pitot/internal/workload"
 )
@@ -52,7 +54,7 @@ func (Triton) Concede(refusal string, o *Options) result.Adaptation {
 
 // Asked implements [API].
 func (Triton) Asked(r *workload.Request, o Options) Asked {
-	return Asked{Tokens: limitOf(r, o, int64(r.Output), "max_tokens")}
+	return Asked{Tokens: overlays(r, o, "").number(int64(r.Output), "max_tokens")}
 }
 
 // Body implements [API].
@@ -60,15 +62,10 @@ func (Triton) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	start := len(dst)
 	dst = append(appendPrompt(append(dst, `{"text_input":`...), r, o), ',')
 	at := len(dst)
-	if dst = o.appendLimit(dst, r, "max_tokens", ""); len(dst) > at {
-		dst = append(dst, ',')
-	}
-	if o.Stream {
-		dst = append(dst, `"stream":true}`...)
-	} else {
-		dst = append(dst, `"stream":false}`...)
-	}
-	return withExtras(dst, start, r, o)
+	dst = o.appendLimit(dst, r, "max_tokens", "")
+	dst = appendIf(dst, len(dst) > at, ",")
+	dst = strconv.AppendBool(append(dst, `"stream":`...), o.Stream)
+	return withExtras(append(dst, '}'), start, r, o)
 }
 
 // tritonDecoder reads events and whole answers. Whether the texts of a stream repeat
@@ -142,7 +139,7 @@ func (x *tritonDecoder) readEvent(d *Delta, stream bool) error {
 	ok := s.eachKey(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "text_output":
-			if raw, ok = x.readWord(); ok && raw != nil {
+			if ok = x.readWord(&raw); ok && raw != nil {
 				x.noteText(&x.reading, raw)
 			}
 			return ok

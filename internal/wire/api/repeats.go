@@ -13,6 +13,58 @@ type repeats struct {
 	decided  bool   // whether they do is known
 	separate bool   // they do not
 	last     []byte // text, as it stood between its quotes
+	soFar    int32  // tokens of the stream, or events
+}
+
+// repeating is the common part of the decoders of such streams.
+type repeating struct {
+	reading
+	repeats
+	fill func(in *filling, d *Delta)       // reads an event that is like others but for what is in its holes
+	read func(d *Delta, stream bool) error // reads any other
+}
+
+// Reset implements [Decoder].
+func (x *repeating) Reset() {
+	x.reading.Reset()
+	x.repeats.Reset()
+}
+
+// Remembered implements [Decoder].
+func (x *repeating) Remembered() []byte { return x.template.event }
+
+// Ahead implements [Decoder].
+func (x *repeating) Ahead(data []byte, d *Delta) int {
+	var in filling
+	n := x.matchAhead(&in, data, x.knownPrefix())
+	if n > 0 {
+		x.fill(&in, d)
+	}
+	return n
+}
+
+// Event implements [Decoder].
+func (x *repeating) Event(name, data []byte, d *Delta) error {
+	var in filling
+	if x.matchEvent(&in, data, x.knownPrefix()) {
+		x.fill(&in, d)
+		return nil
+	}
+	if x.handlePlain(name, data, d) {
+		return nil
+	}
+	err := x.read(d, true)
+	if err == nil {
+		x.learnText(&x.reading, data, d)
+	}
+	return err
+}
+
+// Whole implements [Decoder].
+func (x *repeating) Whole(data []byte, d *Delta) error {
+	x.Reset()
+	x.beginEvent(data)
+	return x.read(d, false)
 }
 
 // Reset prepares for the next stream.

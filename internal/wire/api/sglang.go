@@ -20,7 +20,7 @@ func (SGLang) Messages(Options) bool    { return false }
 func (SGLang) Models() string           { return "/v1/models" }
 func (SGLang) KeyVariable() string      { return "SGLANG_API_KEY" }
 func (SGLang) Framing() Framing         { return EventStream }
-func (SGLang) Decoder() Decoder         { return new(sglangDecoder) }
+func (SGLang) Decoder() Decoder         { return newSGLangDecoder() }
 func (SGLang) Alias(tool string) string { return map[string]string{"sglang": "sglang"}[tool] }
 
 // Sign implements [API].
@@ -48,7 +48,7 @@ func oneAnswer(body []byte) error {
 }
 
 // Fault implements [API].
-func (SGLang) Fault(body []byte) string { return faultOf(new(sglangDecoder), body) }
+func (SGLang) Fault(body []byte) string { return faultOf(newSGLangDecoder(), body) }
 
 // Concede implements [API].
 func (SGLang) Concede(refusal string, o *Options) result.Adaptation {
@@ -97,30 +97,12 @@ func (o *Options) appendLimit(dst []byte, r *workload.Request, name, forced stri
 }
 
 // sglangDecoder reads events and whole answers.
-type sglangDecoder struct {
-	reading
-	repeats
-	tokens int32 // so far
-}
+type sglangDecoder struct{ repeating }
 
-// Reset implements [Decoder].
-func (x *sglangDecoder) Reset() {
-	x.reading.Reset()
-	x.repeats.Reset()
-	x.tokens = 0
-}
-
-// Remembered implements [Decoder].
-func (x *sglangDecoder) Remembered() []byte { return x.template.event }
-
-// Ahead implements [Decoder].
-func (x *sglangDecoder) Ahead(data []byte, d *Delta) int {
-	var in filling
-	n := x.matchAhead(&in, data, x.knownPrefix())
-	if n > 0 {
-		x.fillHoles(&in, d)
-	}
-	return n
+func newSGLangDecoder() *sglangDecoder {
+	x := &sglangDecoder{}
+	x.fill, x.read = x.fillHoles, x.readEvent
+	return x
 }
 
 // fillHoles reads an event that is like others but for what is in its holes.
@@ -130,34 +112,10 @@ func (x *sglangDecoder) fillHoles(in *filling, d *Delta) {
 	x.withoutChoice(d)
 }
 
-// Event implements [Decoder].
-func (x *sglangDecoder) Event(name, data []byte, d *Delta) error {
-	var in filling
-	if x.matchEvent(&in, data, x.knownPrefix()) {
-		x.fillHoles(&in, d)
-		return nil
-	}
-	if x.handlePlain(name, data, d) {
-		return nil
-	}
-	err := x.readEvent(d, true)
-	if err == nil {
-		x.learnText(&x.reading, data, d)
-	}
-	return err
-}
-
 // withoutChoice takes back that an event had an empty choice, where it had none: one that
 // has neither text nor usage.
 func (x *sglangDecoder) withoutChoice(d *Delta) {
 	d.Empty = d.Empty && d.Usage != Unsaid
-}
-
-// Whole implements [Decoder].
-func (x *sglangDecoder) Whole(data []byte, d *Delta) error {
-	x.Reset()
-	x.beginEvent(data)
-	return x.readEvent(d, false)
 }
 
 func (x *sglangDecoder) readEvent(d *Delta, stream bool) error {
@@ -198,13 +156,13 @@ func (x *sglangDecoder) newsOf(raw []byte, same int, ids int32, d *Delta) []byte
 	done := d.Usage.Completion
 	switch {
 	case x.decided || len(x.last) == 0:
-	case ids > 0 && done > x.tokens:
+	case ids > 0 && done > x.soFar:
 		x.decided, x.separate = true, ids < done
 	case ids == 0:
 		x.compare(raw)
 	}
 	if done > 0 {
-		x.tokens = done
+		x.soFar = done
 	}
 	return x.newText(raw, same)
 }

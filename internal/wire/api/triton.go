@@ -20,7 +20,7 @@ func (Triton) Messages(Options) bool { return false }
 func (Triton) Models() string        { return "" }
 func (Triton) KeyVariable() string   { return "TRITON_API_KEY" }
 func (Triton) Framing() Framing      { return EventStream }
-func (Triton) Decoder() Decoder      { return new(tritonDecoder) }
+func (Triton) Decoder() Decoder      { return newTritonDecoder() }
 func (Triton) Alias(string) string   { return "" }
 func (Triton) Routes() []string {
 	return []string{"/v2/models/{model}/generate_stream", "/v2/models/{model}/generate"}
@@ -45,7 +45,7 @@ func (a Triton) Prepare(_ string, o *Options) error {
 }
 
 // Fault implements [API].
-func (Triton) Fault(body []byte) string { return faultOf(new(tritonDecoder), body) }
+func (Triton) Fault(body []byte) string { return faultOf(newTritonDecoder(), body) }
 
 // Concede implements [API].
 func (Triton) Concede(refusal string, o *Options) result.Adaptation {
@@ -70,67 +70,25 @@ func (Triton) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 
 // tritonDecoder reads events and whole answers. Whether the texts of a stream repeat
 // those before them, as some models are set up to, shows with the second.
-type tritonDecoder struct {
-	reading
-	repeats
-	events int
-}
+type tritonDecoder struct{ repeating }
 
-// Reset implements [Decoder].
-func (x *tritonDecoder) Reset() {
-	x.reading.Reset()
-	x.repeats.Reset()
-	x.events = 0
+func newTritonDecoder() *tritonDecoder {
+	x := &tritonDecoder{}
+	x.fill, x.read = x.fillHoles, x.readEvent
+	return x
 }
 
 // Ended implements [Decoder].
-func (x *tritonDecoder) Ended() bool { return x.events > 0 }
+func (x *tritonDecoder) Ended() bool { return x.soFar > 0 }
 
 // Unmarked implements [Unmarked].
 func (x *tritonDecoder) Unmarked() {}
 
-// Remembered implements [Decoder].
-func (x *tritonDecoder) Remembered() []byte { return x.template.event }
-
-// Ahead implements [Decoder].
-func (x *tritonDecoder) Ahead(data []byte, d *Delta) int {
-	var in filling
-	n := x.matchAhead(&in, data, x.knownPrefix())
-	if n > 0 {
-		x.fillHoles(&in, d)
-	}
-	return n
-}
-
 // fillHoles reads an event that is like others but for what is in its holes.
 func (x *tritonDecoder) fillHoles(in *filling, d *Delta) {
-	x.events++
+	x.soFar++
 	x.compare(in.text)
 	x.takeText(x.newText(in.text, in.known), in.text, true, d)
-}
-
-// Event implements [Decoder].
-func (x *tritonDecoder) Event(name, data []byte, d *Delta) error {
-	var in filling
-	if x.matchEvent(&in, data, x.knownPrefix()) {
-		x.fillHoles(&in, d)
-		return nil
-	}
-	if x.handlePlain(name, data, d) {
-		return nil
-	}
-	err := x.readEvent(d, true)
-	if err == nil {
-		x.learnText(&x.reading, data, d)
-	}
-	return err
-}
-
-// Whole implements [Decoder].
-func (x *tritonDecoder) Whole(data []byte, d *Delta) error {
-	x.Reset()
-	x.beginEvent(data)
-	return x.readEvent(d, false)
 }
 
 func (x *tritonDecoder) readEvent(d *Delta, stream bool) error {
@@ -149,7 +107,7 @@ func (x *tritonDecoder) readEvent(d *Delta, stream bool) error {
 		return s.skipValue()
 	})
 	if ok && d.Fault == nil {
-		x.events++
+		x.soFar++
 		d.Ended = !stream
 	}
 	all := raw

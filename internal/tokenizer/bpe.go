@@ -19,11 +19,11 @@ type bpe struct {
 	vocab  map[string]uint32
 	chars  characterIDs // of the tokens that are one character; empty where pieces begin as bytes
 	merges *mergeTable
-	bytes  *[256]int32 // the token of each byte, -1: none; nil: pieces begin as characters
+	bytes  *byteTokens // nil: pieces begin as characters
 	whole  bool        // a piece that is in the vocabulary is that token, whatever the merges say
 
 	prefix, suffix string // of characters that do not begin a word; of the one that ends it
-	fallback       *fallback
+	fallback       *byteTokens
 	unknown        int32 // the token of what is not in the vocabulary, -1: it is left out
 	fuse           bool  // neighbours that are unknown are one token
 
@@ -33,11 +33,11 @@ type bpe struct {
 
 const none = int32(-1)
 
-// fallback has the token of each byte, for characters that are not in the vocabulary.
-type fallback [256]int32
+// byteTokens has the token of each byte, none where there is none.
+type byteTokens [256]int32
 
 // hasBytes says that all bytes of a character have one.
-func (f *fallback) hasBytes(char []byte) bool {
+func (f *byteTokens) hasBytes(char []byte) bool {
 	if f == nil {
 		return false
 	}
@@ -145,15 +145,8 @@ func (m *bpe) tokenize(e *Encoder, piece []byte) {
 	// one to the other, so that a long text comes apart into words without changing anything.
 	begin, previous := 0, otherCharacter
 	for i := 0; i < len(piece); {
-		c, n := otherCharacter, 1
-		if b := piece[i]; b < utf8.RuneSelf {
-			c = int(b)
-		} else {
-			r, size := utf8.DecodeRune(piece[i:])
-			if n = size; r == '▁' {
-				c = markCharacter
-			}
-		}
+		r, n := utf8.DecodeRune(piece[i:])
+		c := characterOf(r)
 		if i > begin && !m.joined[previous][c] {
 			m.encodeCached(e, piece[begin:i])
 			begin = i

@@ -166,24 +166,11 @@ func breaksCluster(t *classes, r rune) bool {
 func extendsCluster(t *classes, r rune) bool {
 	switch {
 	case t[r]&mark != 0:
-		return t[r]&nonspacing != 0 || !standsAlone(r)
+		return t[r]&nonspacing != 0 || !isAmong(characterRanges()["alone"], r)
 	case r == 0x200D, 0x1F3FB <= r && r <= 0x1F3FF, r == 0x0E33, r == 0x0EB3:
 		return true
 	}
 	return r >= 0x200C && unicode.Is(unicode.Other_Grapheme_Extend, r)
-}
-
-// standsAlone lists spacing marks that extend nothing.
-func standsAlone(r rune) bool {
-	for _, x := range [][2]rune{
-		{0x102B, 0x102C}, {0x1038, 0x1038}, {0x1062, 0x1064}, {0x1067, 0x106D}, {0x1083, 0x1083}, {0x1087, 0x108C},
-		{0x108F, 0x108F}, {0x109A, 0x109C}, {0x1A61, 0x1A61}, {0x1A63, 0x1A64}, {0xAA7B, 0xAA7B}, {0xAA7D, 0xAA7D}, {0x11720, 0x11721},
-	} {
-		if x[0] <= r && r <= x[1] {
-			return true
-		}
-	}
-	return false
 }
 
 // isPrepended says that a character belongs to the one behind it.

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
@@ -28,6 +29,12 @@ const (
 	accent                        // \p{Mn} of BERT
 	some                          // any character: those that Unicode has not assigned have nothing else
 )
+
+// classNames are the classes that unicode.txt names.
+var classNames = map[string]class{
+	"letter": letter, "upper": upper, "lower": lower, "number": number, "mark": mark, "punctuation": punctuation,
+	"symbol": symbol, "control": control, "word": word, "sign": sign, "oldMark": oldMark, "accent": accent,
+}
 
 // classes has the class of every character. A flat table of 2 MB is the
 // fastest there is, and only programs that load a tokenizer have it.
@@ -71,19 +78,23 @@ var classTable = sync.OnceValue(func() *classes {
 			t[r] |= accent
 		}
 	}
-	for _, of := range []struct {
-		list  [][2]rune
-		class class
-	}{{punctuationDiffers[:], sign}, {marksDiffer[:], oldMark}, {accentsDiffer[:], accent}, {controlsDiffer[:], control}} {
-		for _, x := range of.list {
-			for r := x[0]; r <= x[1]; r++ {
-				t[r] ^= of.class
-			}
+	for kind, ranges := range characterRanges() {
+		how, names, _ := strings.Cut(kind, ":")
+		if how != "new" && how != "differ" {
+			continue
 		}
-	}
-	for _, x := range newer {
-		for r := x.low; r <= x.high; r++ {
-			t[r] |= x.class
+		c := class(0)
+		for name := range strings.SplitSeq(names, ",") {
+			c |= classNames[name]
+		}
+		for _, x := range ranges {
+			for r := x.low; r <= x.high; r++ {
+				if how == "new" {
+					t[r] |= c
+				} else {
+					t[r] ^= c
+				}
+			}
 		}
 	}
 	t['\r'] |= newline

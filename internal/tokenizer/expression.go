@@ -1,6 +1,8 @@
 package tokenizer
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -22,6 +24,9 @@ type expression struct {
 
 // then goes on behind a match that ends at i: it gives the end of the whole, or -1.
 type then func(i int) int
+
+// matchEnd is what goes on behind a match where nothing does.
+func matchEnd(i int) int { return i }
 
 // node matches at i and goes on, or gives -1.
 type node interface {
@@ -56,7 +61,7 @@ func (x expression) find(t *classes, s []byte, from int) (int, int) {
 		m.work = &own
 	}
 	for from < len(s) {
-		switch end := x.root.match(m, from, func(i int) int { return i }); {
+		switch end := x.root.match(m, from, matchEnd); {
 		case end > from:
 			return from, end
 		case end == from:
@@ -145,19 +150,9 @@ type repeat struct {
 	of          node
 	least, most int
 	lazy        bool
-	possessive  bool
 }
 
 func (x repeat) match(m *matcher, i int, k then) int {
-	if x.possessive {
-		greedy := x
-		greedy.possessive = false
-		end := greedy.match(m, i, func(i int) int { return i })
-		if end < 0 {
-			return -1
-		}
-		return k(end)
-	}
 	if one, ok := x.of.(set); ok && !x.lazy { // the usual case, without recursion
 		n, s := 0, m.s
 		for at := i; x.most < 0 || n < x.most; n++ {
@@ -222,7 +217,7 @@ type look struct {
 }
 
 func (x look) match(m *matcher, i int, k then) int {
-	if found := x.of.match(m, i, func(i int) int { return i }) >= 0; found == x.absent {
+	if found := x.of.match(m, i, matchEnd) >= 0; found == x.absent {
 		return -1
 	}
 	return k(i)
@@ -242,11 +237,11 @@ func (x behind) match(m *matcher, i int, k then) int {
 	return k(i)
 }
 
-// atomic gives nothing back.
+// atomic gives nothing back: (?>x), and x++ of a repetition.
 type atomic struct{ of node }
 
 func (x atomic) match(m *matcher, i int, k then) int {
-	end := x.of.match(m, i, func(i int) int { return i })
+	end := x.of.match(m, i, matchEnd)
 	if end < 0 {
 		return -1
 	}
@@ -306,7 +301,7 @@ func compile(pattern string, tiktoken bool) (x expression, err error) {
 func (x expression) matchesEmpty() (is bool) {
 	err := catchGiveUp(func() {
 		m := &matcher{t: classTable(), work: &budget{1 << 20, 1 << 20}}
-		is = x.root.match(m, 0, func(i int) int { return i }) >= 0
+		is = x.root.match(m, 0, matchEnd) >= 0
 	})
 	return is || err != nil
 }
@@ -328,10 +323,15 @@ func (p *parser) next() rune {
 	return r
 }
 
-func (p *parser) parseAlternatives() node {
+// enter goes one level deeper.
+func (p *parser) enter() {
 	if p.depth++; p.depth > 100 {
 		p.fail("it is nested too deep")
 	}
+}
+
+func (p *parser) parseAlternatives() node {
+	p.enter()
 	defer func() { p.depth-- }()
 	fold := p.fold
 	defer func() { p.fold = fold }()
@@ -360,14 +360,7 @@ func (p *parser) parseAlternatives() node {
 // foldsTogether says that a text begins with letters of which one character is another case: ß, ﬀ,
 // ﬁ, ﬂ, ﬅ. Those beyond ASCII are not read where case is ignored.
 func foldsTogether(text string) bool {
-	if len(text) < 2 {
-		return false
-	}
-	switch strings.ToLower(text[:2]) {
-	case "ss", "ff", "fi", "fl", "st":
-		return true
-	}
-	return false
+	return len(text) >= 2 && slices.Contains([]string{"ss", "ff", "fi", "fl", "st"}, strings.ToLower(text[:2]))
 }
 
 func (p *parser) parseRepeated() node {
@@ -383,12 +376,12 @@ func (p *parser) parseRepeated() node {
 		case p.takeText("?"):
 			r.most = 1
 		case p.rest[0] == '{':
-			bounds, rest, ok := strings.Cut(p.rest[1:], "}")
+			p.rest = p.rest[1:]
+			bounds := p.untilBrace()
 			low, high, both := strings.Cut(bounds, ",")
-			if !ok || low == "" && !both {
+			if low == "" && !both {
 				p.fail("a brace")
 			}
-			p.rest = rest
 			r.least = p.parseNumber(low)
 			switch {
 			case !both:
@@ -406,14 +399,22 @@ func (p *parser) parseRepeated() node {
 		default:
 			return n
 		}
-		if lazy && p.takeText("?") {
-			r.lazy = true
-		} else if possessive && p.takeText("+") {
-			r.possessive = true
+		r.lazy = lazy && p.takeText("?")
+		if n = r; !r.lazy && possessive && p.takeText("+") {
+			n = atomic{r}
 		}
-		n = r
 	}
 	return n
+}
+
+// untilBrace takes what stands before a closing brace, and that.
+func (p *parser) untilBrace() string {
+	inner, rest, ok := strings.Cut(p.rest, "}")
+	if !ok {
+		p.fail("a brace")
+	}
+	p.rest = rest
+	return inner
 }
 
 func (p *parser) parseNumber(text string) int {
@@ -430,21 +431,21 @@ func (p *parser) parseNumber(text string) int {
 func (p *parser) parseAtom() node {
 	switch {
 	case p.takeText("(?:"):
-		return p.expectClose(p.parseAlternatives())
+		return p.parseGroup()
 	case p.takeText("(?="):
-		return look{of: p.expectClose(p.parseAlternatives())}
+		return look{of: p.parseGroup()}
 	case p.takeText("(?!"):
-		return look{of: p.expectClose(p.parseAlternatives()), absent: true}
+		return look{of: p.parseGroup(), absent: true}
 	case p.takeText("(?<="):
-		return behind{of: p.singleSet(p.expectClose(p.parseAlternatives()))}
+		return behind{of: p.singleSet(p.parseGroup())}
 	case p.takeText("(?<!"):
-		return behind{of: p.singleSet(p.expectClose(p.parseAlternatives())), absent: true}
+		return behind{of: p.singleSet(p.parseGroup()), absent: true}
 	case p.takeText("(?>"):
-		return atomic{p.expectClose(p.parseAlternatives())}
+		return atomic{p.parseGroup()}
 	case p.takeText("(?i:"):
 		before := p.fold
 		p.fold = true
-		n := p.expectClose(p.parseAlternatives())
+		n := p.parseGroup()
 		p.fold = before
 		return n
 	case p.takeText("(?i)"):
@@ -453,7 +454,7 @@ func (p *parser) parseAtom() node {
 	case strings.HasPrefix(p.rest, "(?"):
 		p.fail("a group " + strconv.Quote(p.rest[:min(len(p.rest), 4)]))
 	case p.takeText("("):
-		return p.expectClose(p.parseAlternatives())
+		return p.parseGroup()
 	case p.takeText("["):
 		return p.parseClass()
 	case p.takeText("."):
@@ -476,7 +477,9 @@ func (p *parser) parseAtom() node {
 	return p.literalSet(r)
 }
 
-func (p *parser) expectClose(n node) node {
+// parseGroup reads alternatives and the parenthesis behind them.
+func (p *parser) parseGroup() node {
+	n := p.parseAlternatives()
 	if !p.takeText(")") {
 		p.fail("a group is not closed")
 	}
@@ -528,23 +531,23 @@ func inTable(table *unicode.RangeTable) set {
 // parseEscape reads what stands behind a backslash.
 func (p *parser) parseEscape() set {
 	r := p.next()
-	switch r {
+	var x set
+	switch unicode.ToLower(r) {
 	case 's':
-		return ofClass(space)
-	case 'S':
-		return complementOf(ofClass(space))
+		x = ofClass(space)
 	case 'd':
-		return inTable(unicode.Nd)
-	case 'D':
-		return complementOf(inTable(unicode.Nd))
+		x = inTable(unicode.Nd)
 	case 'w':
-		return ofClass(word)
-	case 'W':
-		return complementOf(ofClass(word))
-	case 'p', 'P':
+		x = ofClass(word)
+	case 'p':
 		return p.parseProperty(r == 'P')
+	default:
+		return p.literalSet(p.parseCharacter(r))
 	}
-	return p.literalSet(p.parseCharacter(r))
+	if unicode.IsUpper(r) {
+		return complementOf(x)
+	}
+	return x
 }
 
 // parseCharacter reads an escaped character.
@@ -567,11 +570,7 @@ func (p *parser) parseCharacter(r rune) rune {
 		}
 		text := p.rest[:min(digits, len(p.rest))]
 		if p.takeText("{") {
-			inner, rest, ok := strings.Cut(p.rest, "}")
-			if !ok {
-				p.fail("a brace")
-			}
-			text, p.rest = inner, rest
+			text = p.untilBrace()
 		} else {
 			p.rest = p.rest[len(text):]
 		}
@@ -587,41 +586,24 @@ func (p *parser) parseCharacter(r rune) rune {
 	return r
 }
 
+// propertyClasses are the properties that have a class.
+var propertyClasses = map[string]class{
+	"L": letter, "Letter": letter, "N": number, "M": mark, "P": punctuation, "S": symbol, "Ll": lower, "Mn": nonspacing,
+}
+
 // parseProperty reads \p{L}, \p{^L}, \p{Han}.
 func (p *parser) parseProperty(absent bool) set {
 	name := ""
 	if p.takeText("{") {
-		inner, rest, ok := strings.Cut(p.rest, "}")
-		if !ok {
-			p.fail("a brace")
-		}
-		name, p.rest = inner, rest
+		name = p.untilBrace()
 	} else {
 		name = string(p.next())
 	}
 	name, negated := strings.CutPrefix(name, "^")
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "Script="), "script=")
-	var x set
-	switch name {
-	case "L", "Letter":
-		x = ofClass(letter)
-	case "N":
-		x = ofClass(number)
-	case "M":
-		x = ofClass(mark)
-	case "P":
-		x = ofClass(punctuation)
-	case "S":
-		x = ofClass(symbol)
-	case "Ll":
-		x = ofClass(lower)
-	case "Mn":
-		x = ofClass(nonspacing)
-	default:
-		table := unicode.Categories[name]
-		if table == nil {
-			table = unicode.Scripts[name]
-		}
+	x := ofClass(propertyClasses[name])
+	if propertyClasses[name] == 0 {
+		table := cmp.Or(unicode.Categories[name], unicode.Scripts[name])
 		if table == nil {
 			p.fail(`\p{` + name + "}")
 		}
@@ -636,9 +618,7 @@ func (p *parser) parseProperty(absent bool) set {
 // parseClass reads what stands in brackets: characters, ranges, properties, other
 // classes, and && between what has to hold together.
 func (p *parser) parseClass() set {
-	if p.depth++; p.depth > 100 {
-		p.fail("it is nested too deep")
-	}
+	p.enter()
 	defer func() { p.depth-- }()
 	negated := p.takeText("^")
 	var all []set // what has to hold together
@@ -646,12 +626,7 @@ func (p *parser) parseClass() set {
 	join := func() {
 		list := any
 		all = append(all, func(t *classes, r rune) bool {
-			for _, x := range list {
-				if x(t, r) {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(list, func(x set) bool { return x(t, r) })
 		})
 		any = nil
 	}
@@ -689,12 +664,7 @@ func (p *parser) parseClass() set {
 	}
 	join()
 	x := func(t *classes, r rune) bool {
-		for _, y := range all {
-			if !y(t, r) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(all, func(y set) bool { return !y(t, r) })
 	}
 	if negated {
 		return complementOf(x)

@@ -12,8 +12,9 @@ import (
 // 9. What was given a decomposition or a combining class later is left as it is.
 func normalForm(f norm.Form) normalizer {
 	var blocks [(unicode.MaxRune + 1) >> 8]bool // of 256 characters that have one of those
-	for _, x := range sinceUnicode9 {
-		for r := x[0]; r <= x[1]; r++ {
+	later := characterRanges()["decomposed"]
+	for _, x := range later {
+		for r := x.low; r <= x.high; r++ {
 			blocks[r>>8] = true
 		}
 	}
@@ -39,7 +40,7 @@ func normalForm(f norm.Form) normalizer {
 				i += n
 				continue
 			}
-			if blocks[r>>8] && isAfterUnicode9(r) {
+			if blocks[r>>8] && isAmong(later, r) {
 				flush(i)
 				dst = append(dst, s[i:i+n]...)
 				done, marks = i+n, 0
@@ -117,32 +118,5 @@ func normalizeSlowly(f norm.Form, dst, s []byte) []byte {
 	return dst
 }
 
+// firstLater is where combining marks begin; no character before them got a decomposition later.
 const firstLater = 0x300
-
-// isAfterUnicode9 says that a character got its decomposition or its combining class after Unicode
-// 9.
-func isAfterUnicode9(r rune) bool {
-	_, ok := slices.BinarySearchFunc(sinceUnicode9[:], r, func(x [2]rune, r rune) int {
-		switch {
-		case r < x[0]:
-			return 1
-		case r > x[1]:
-			return -1
-		}
-		return 0
-	})
-	return ok
-}
-
-// sinceUnicode9 was found by asking Hugging Face's library (0.23.3) about each
-// character that golang.org/x/text 0.14 (Unicode 15) decomposes or orders.
-var sinceUnicode9 = [...][2]rune{
-	{0x7FD, 0x7FD}, {0x898, 0x89F}, {0x8CA, 0x8D3}, {0x9FE, 0x9FE}, {0xC3C, 0xC3C}, {0xD3B, 0xD3C}, {0xEBA, 0xEBA}, {0x1715, 0x1715},
-	{0x1ABF, 0x1ACE}, {0x1DF6, 0x1DFA}, {0x32FF, 0x32FF}, {0xA7F2, 0xA7F4}, {0xA82C, 0xA82C}, {0xAB69, 0xAB69}, {0x10781, 0x10785},
-	{0x10787, 0x107B0}, {0x107B2, 0x107BA}, {0x10D24, 0x10D27}, {0x10EAB, 0x10EAC}, {0x10EFD, 0x10EFF}, {0x10F46, 0x10F50},
-	{0x10F82, 0x10F85}, {0x11070, 0x11070}, {0x1133B, 0x1133B}, {0x1145E, 0x1145E}, {0x11839, 0x1183A}, {0x11938, 0x11938},
-	{0x1193D, 0x1193E}, {0x11943, 0x11943}, {0x119E0, 0x119E0}, {0x11A34, 0x11A34}, {0x11A47, 0x11A47}, {0x11A99, 0x11A99},
-	{0x11D42, 0x11D42}, {0x11D44, 0x11D45}, {0x11D97, 0x11D97}, {0x11F41, 0x11F42}, {0x16FF0, 0x16FF1}, {0x1E030, 0x1E06D},
-	{0x1E08F, 0x1E08F}, {0x1E130, 0x1E136}, {0x1E2AE, 0x1E2AE}, {0x1E2EC, 0x1E2EF}, {0x1E4EC, 0x1E4EF}, {0x1F16C, 0x1F16C},
-	{0x1FBF0, 0x1FBF9},
-}

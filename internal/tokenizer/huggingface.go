@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -158,6 +159,16 @@ type builder struct {
 	fallback   bool
 }
 
+// eachPart builds parts that follow each other.
+func eachPart(parts []hfPart, build func(p *hfPart) error) error {
+	for i := range parts {
+		if err := build(&parts[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (b *builder) buildNormalizer(p *hfPart) error {
 	if p == nil {
 		return nil
@@ -170,11 +181,7 @@ func (b *builder) buildNormalizer(p *hfPart) error {
 	add := func(n normalizer) { b.t.normalizers = append(b.t.normalizers, n) }
 	switch p.Type {
 	case "Sequence":
-		for i := range p.Normalizers {
-			if err := b.buildNormalizer(&p.Normalizers[i]); err != nil {
-				return err
-			}
-		}
+		return eachPart(p.Normalizers, b.buildNormalizer)
 	case "NFC":
 		add(normalForm(norm.NFC))
 	case "NFD":
@@ -210,7 +217,7 @@ func (b *builder) buildNormalizer(p *hfPart) error {
 		if p.Chinese {
 			add(spaced)
 		}
-		if p.Accents != nil && *p.Accents || p.Accents == nil && p.Lowercase {
+		if valueOr(p.Accents, p.Lowercase) {
 			add(normalForm(norm.NFD))
 			add(withoutAccents)
 		}
@@ -286,11 +293,7 @@ func (b *builder) preTokenizer(p *hfPart) error {
 	add := func(s preTokenizer) { b.t.steps = append(b.t.steps, s) }
 	switch p.Type {
 	case "Sequence":
-		for i := range p.PreTokenizers {
-			if err := b.preTokenizer(&p.PreTokenizers[i]); err != nil {
-				return err
-			}
-		}
+		return eachPart(p.PreTokenizers, b.preTokenizer)
 	case "ByteLevel":
 		b.byteLevel = true
 		prefix := valueOr(p.PrefixSpace, true)
@@ -314,12 +317,9 @@ func (b *builder) preTokenizer(p *hfPart) error {
 		add(split{characters(space), removed, false})
 		add(split{characters(sign), isolated, false})
 	case "Punctuation":
-		does := isolated
-		if p.Behavior != "" {
-			var err error
-			if does, err = behaviourOf(p.Behavior); err != nil {
-				return err
-			}
+		does, err := behaviourOf(cmp.Or(p.Behavior, "Isolated"))
+		if err != nil {
+			return err
 		}
 		add(split{characters(sign), does, false})
 	case "Digits":
@@ -331,10 +331,7 @@ func (b *builder) preTokenizer(p *hfPart) error {
 	case "CharDelimiterSplit":
 		add(split{literal(p.Delimiter), removed, false})
 	case "FixedLength":
-		n := p.Length
-		if n == 0 {
-			n = 5
-		}
+		n := cmp.Or(p.Length, 5)
 		if n < 0 {
 			return damagedError("pieces of %d characters", n)
 		}
@@ -345,7 +342,7 @@ func (b *builder) preTokenizer(p *hfPart) error {
 		}
 		scheme := p.Scheme
 		switch {
-		case p.PrefixSpace != nil && !*p.PrefixSpace:
+		case !valueOr(p.PrefixSpace, true):
 			scheme = "never"
 		case scheme == "":
 			scheme = "always"
@@ -405,16 +402,26 @@ func (b *builder) read(vocab json.RawMessage) error {
 // mostIDs bounds what is believed of a file.
 const mostIDs = 1 << 21
 
-// fallbackOf gives the tokens of bytes, none where one is missing.
-func fallbackOf(vocab map[string]uint32) *fallback {
-	var f fallback
-	for i := range f {
-		f[i] = none
-		if id, ok := vocab[fmt.Sprintf("<0x%02X>", i)]; ok {
-			f[i] = int32(id)
+// byteTokensOf finds the token of each byte under its name.
+func byteTokensOf(vocab map[string]uint32, name func(b byte) string) *byteTokens {
+	var tokens byteTokens
+	for i := range tokens {
+		tokens[i] = none
+		if id, ok := vocab[name(byte(i))]; ok {
+			tokens[i] = int32(id)
 		}
 	}
-	return &f
+	return &tokens
+}
+
+// fallbackOf gives the tokens of bytes, none where one is missing.
+func fallbackOf(vocab map[string]uint32) *byteTokens {
+	return byteTokensOf(vocab, func(b byte) string { return fmt.Sprintf("<0x%02X>", b) })
+}
+
+// ownBytesOf gives the tokens that are one byte.
+func ownBytesOf(vocab map[string]uint32) *byteTokens {
+	return byteTokensOf(vocab, func(b byte) string { return string([]byte{b}) })
 }
 
 func (b *builder) buildBPE(m hfModel) error {
@@ -477,13 +484,7 @@ func (b *builder) inBytes(p *bpe) {
 			vocab[raw] = id
 		}
 	}
-	p.vocab, p.bytes = vocab, new([256]int32)
-	for i := range p.bytes {
-		p.bytes[i] = none
-		if id, ok := vocab[string([]byte{byte(i)})]; ok {
-			p.bytes[i] = int32(id)
-		}
-	}
+	p.vocab, p.bytes = vocab, ownBytesOf(vocab)
 }
 
 // alphabet is GPT-2's: visible characters of Latin-1 stand for themselves, the
@@ -551,19 +552,14 @@ func (b *builder) wordPiece(m hfModel) error {
 	if longest <= 0 {
 		longest = 100
 	}
-	bytes := 0
-	for token := range b.vocabulary {
-		bytes += len(token)
-	}
-	p := &wordPiece{begins: newTrie(bytes), goesOn: newTrie(bytes), unknown: unknown, longest: longest}
+	rests := map[string]uint32{}
 	for token, id := range b.vocabulary {
-		p.begins.add(token, id)
-		if rest, ok := strings.CutPrefix(token, m.Prefix); ok && rest != "" {
-			p.goesOn.add(rest, id)
+		if rest, ok := strings.CutPrefix(token, m.Prefix); ok {
+			rests[rest] = id
 		}
 	}
 	b.kind = "WordPiece"
-	b.t.model = p
+	b.t.model = &wordPiece{newVocabularyTrie(b.vocabulary), newVocabularyTrie(rests), unknown, longest}
 	return nil
 }
 
@@ -593,22 +589,14 @@ func (b *builder) buildUnigram(m hfModel) error {
 
 func (b *builder) unigramOf(tokens []string, scores []float64, unknown int, fallback bool) error {
 	b.vocabulary = make(map[string]uint32, len(tokens))
-	bytes := 0
-	p := &unigram{scores: scores, unknown: int32(unknown)}
-	for i, token := range tokens {
+	for i, token := range tokens { // of two that are equal the later one
 		b.vocabulary[token] = uint32(i)
-		bytes += len(token)
 	}
+	p := &unigram{scores: scores, unknown: int32(unknown), vocab: b.vocabulary, tokens: newVocabularyTrie(b.vocabulary)}
 	if len(scores) > 0 {
 		p.penalty = slices.Min(scores)
 	}
 	p.penalty -= unknownPenalty
-	p.vocab, p.tokens = b.vocabulary, newTrie(bytes)
-	for i, token := range tokens {
-		if token != "" {
-			p.tokens.add(token, uint32(i)) // of two that are equal the later one
-		}
-	}
 	if fallback {
 		p.fallback = fallbackOf(p.vocab)
 	}
@@ -738,11 +726,7 @@ func (b *builder) postProcessor(p *hfPart) error {
 	}
 	switch p.Type {
 	case "Sequence":
-		for i := range p.Processors {
-			if err := b.postProcessor(&p.Processors[i]); err != nil {
-				return err
-			}
-		}
+		return eachPart(p.Processors, b.postProcessor)
 	case "ByteLevel":
 	case "TemplateProcessing":
 		text := false

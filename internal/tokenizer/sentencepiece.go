@@ -171,7 +171,7 @@ func sentencePiece(data []byte) (*Tokenizer, error) {
 		}
 	}
 	b.t.normalizers = []normalizer{normalizerOf(n.change)}
-	var fallback *fallback
+	var fallback *byteTokens
 	if m.fallback {
 		fallback = fallbackOf(all)
 	}
@@ -180,13 +180,11 @@ func sentencePiece(data []byte) (*Tokenizer, error) {
 		b.spUnigram(m, unknown, fallback)
 	case 2:
 		b.kind = "SentencePiece BPE"
-		ranks := slices.Sorted(func(yield func(float32) bool) {
-			for _, p := range m.pieces {
-				if !yield(-p.score) {
-					return
-				}
-			}
-		})
+		var ranks []float32
+		for _, p := range m.pieces {
+			ranks = append(ranks, -p.score)
+		}
+		slices.Sort(ranks)
 		ranks = slices.Compact(ranks)
 		p := mergesByRank(b.vocabulary, func(id uint32) uint32 {
 			r, _ := slices.BinarySearch(ranks, -m.pieces[id].score)
@@ -211,12 +209,8 @@ func sentencePiece(data []byte) (*Tokenizer, error) {
 
 // spUnigram is SentencePiece's own Unigram: in single precision, with a score for
 // symbols of the user that makes them win.
-func (b *builder) spUnigram(m spModel, unknown int32, fallback *fallback) {
-	size := 0
-	for token := range b.vocabulary {
-		size += len(token)
-	}
-	p := &unigram{tokens: newTrie(size), scores: make([]float64, len(m.pieces)), vocab: b.vocabulary, unknown: unknown, fallback: fallback, single: true}
+func (b *builder) spUnigram(m spModel, unknown int32, fallback *byteTokens) {
+	p := &unigram{tokens: newVocabularyTrie(b.vocabulary), scores: make([]float64, len(m.pieces)), vocab: b.vocabulary, unknown: unknown, fallback: fallback, single: true}
 	least, most := float32(math.Inf(1)), float32(math.Inf(-1))
 	for _, x := range m.pieces {
 		if x.kind == 1 {
@@ -224,10 +218,6 @@ func (b *builder) spUnigram(m spModel, unknown int32, fallback *fallback) {
 		}
 	}
 	for token, id := range b.vocabulary {
-		if token == "" {
-			continue
-		}
-		p.tokens.add(token, id)
 		p.scores[id] = float64(m.pieces[id].score)
 		if m.pieces[id].kind == spUser {
 			p.scores[id] = float64(float32(len(token))*most - 0.1)
@@ -306,10 +296,7 @@ func (n spNormalizer) change(_ *classes, dst, s []byte) []byte {
 	if n.m.extra {
 		for len(s) > 0 {
 			text, length := n.normalizePrefix(s)
-			if len(text) > 0 && !bytes.Equal(text, []byte(" ")) || len(text) == 0 && length == 0 {
-				break
-			}
-			if len(text) == 0 {
+			if string(text) != " " {
 				break
 			}
 			s = s[length:]

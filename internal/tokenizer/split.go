@@ -82,44 +82,17 @@ type split struct {
 }
 
 func (p split) into(t *classes, next sink) sink {
-	if scan, ok := p.at.(scanner); ok && p.does == isolated && !p.invert {
-		return func(s []byte, first bool) { // the same, without asking for what lies between
-			open := 0
-			for i := 0; i < len(s); {
-				end := scan(t, s, i)
-				if end == i {
-					_, n := t.at(s, i)
-					i += n
-					continue
-				}
-				if open < i {
-					next(s[open:i], first && open == 0)
-				}
-				next(s[i:end], first && i == 0)
-				i, open = end, end
-			}
-			if open < len(s) {
-				next(s[open:], first && open == 0)
-			}
-		}
-	}
-	if kinds, ok := p.at.(characters); ok && (p.does == isolated || p.does == removed) && !p.invert {
+	if (p.does == isolated || p.does == removed) && !p.invert { // the usual case
 		return func(s []byte, first bool) {
-			open := 0
-			for i := 0; i < len(s); {
-				c, n := t.at(s, i)
-				if c&class(kinds) != 0 {
-					if open < i {
-						next(s[open:i], first && open == 0)
-					}
-					if open = i + n; p.does == isolated {
-						next(s[i:open], first && i == 0)
-					}
+			for open := 0; open < len(s); {
+				begin, end := p.at.find(t, s, open)
+				if open < begin {
+					next(s[open:begin], first && open == 0)
 				}
-				i += n
-			}
-			if open < len(s) {
-				next(s[open:], first && open == 0)
+				if begin < end && p.does == isolated {
+					next(s[begin:end], first && begin == 0)
+				}
+				open = max(begin, end)
 			}
 		}
 	}

@@ -13,16 +13,15 @@ import (
 // A tiktoken file has a line for each token, its bytes in base64 and its rank,
 // and does not say how text is taken apart: that goes by the vocabulary's size.
 
-// tiktokenSizes are the known vocabularies by the number of their tokens.
-func tiktokenSizes() map[int]struct {
+// tiktokenKind is how a known vocabulary takes text apart.
+type tiktokenKind struct {
 	name string
 	scan scanner
-} {
-	type known = struct {
-		name string
-		scan scanner
-	}
-	return map[int]known{
+}
+
+// tiktokenSizes are the known vocabularies by the number of their tokens.
+func tiktokenSizes() map[int]tiktokenKind {
+	return map[int]tiktokenKind{
 		50256:  {"gpt2", matchGPT2},
 		50280:  {"p50k_base", matchGPT2},
 		100256: {"cl100k_base", scanCL100k},
@@ -74,13 +73,7 @@ func byRank(kind string, ranks map[string]uint32, at finder, offset uint32) *Tok
 		}
 	}
 	p := mergesByRank(ids, func(id uint32) uint32 { return id }, false)
-	p.whole, p.bytes = true, new([256]int32)
-	for i := range p.bytes {
-		p.bytes[i] = none
-		if id, ok := ids[string([]byte{byte(i)})]; ok {
-			p.bytes[i] = int32(id)
-		}
-	}
+	p.whole, p.bytes = true, ownBytesOf(ids)
 	b := &builder{t: &Tokenizer{model: p, lossless: true}, kind: kind}
 	b.t.steps = []preTokenizer{split{at: at}}
 	for token, id := range ids {

@@ -23,6 +23,19 @@ func newTrie(bytes int) *trie {
 	return &trie{edges: make([]edge, 1<<bits), mask: 1<<bits - 1, shift: 64 - bits, ids: []int32{none}}
 }
 
+// newVocabularyTrie has the tokens of a vocabulary.
+func newVocabularyTrie(vocabulary map[string]uint32) *trie {
+	bytes := 0
+	for token := range vocabulary {
+		bytes += len(token)
+	}
+	t := newTrie(bytes)
+	for token, id := range vocabulary {
+		t.add(token, id)
+	}
+	return t
+}
+
 func (t *trie) slot(key uint64) *edge {
 	for i := key * 0x9E3779B97F4A7C15 >> t.shift; ; i++ {
 		e := &t.edges[i&t.mask]

@@ -10,7 +10,7 @@ type unigram struct {
 	vocab    map[string]uint32
 	unknown  int32   // the token of what is not in the vocabulary, or none
 	penalty  float64 // the score of a character that is no token
-	fallback *fallback
+	fallback *byteTokens
 	single   bool // scores are added in single precision, as SentencePiece itself does
 }
 

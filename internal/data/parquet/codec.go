@@ -32,7 +32,7 @@ func (u *unpacker) decompress(codec format.CompressionCodec, dst, src []byte, si
 		if n, err := snappy.DecodedLen(src); err != nil || n != size || n > 64*len(src) {
 			return nil, errSize
 		}
-		out, err = snappy.Decode(resizeBytes(dst, size), src)
+		out, err = snappy.Decode(resizeSlice(dst, size), src)
 	case format.Zstd:
 		if u.zstd == nil {
 			if u.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(largestPage), zstd.WithDecodeAllCapLimit(true)); err != nil {
@@ -42,14 +42,14 @@ func (u *unpacker) decompress(codec format.CompressionCodec, dst, src []byte, si
 		if size > len(src)/4*(128<<10) { // a block takes 4 bytes at least, and becomes 128 KiB at most
 			return nil, errSize
 		}
-		if out, err = u.zstd.DecodeAll(src, resizeBytes(dst, size)[:0:size]); errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+		if out, err = u.zstd.DecodeAll(src, resizeSlice(dst, size)[:0:size]); errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 			return nil, errSize
 		}
 	case format.Lz4Raw:
 		if size > 256*len(src) {
 			return nil, errSize
 		}
-		out = resizeBytes(dst, size)
+		out = resizeSlice(dst, size)
 		var n int
 		n, err = lz4.UncompressBlock(src, out)
 		out = out[:max(n, 0)]
@@ -77,12 +77,4 @@ func readTo(dst []byte, r io.Reader, size int) ([]byte, error) {
 	b := bytes.NewBuffer(dst[:0])
 	_, err := b.ReadFrom(io.LimitReader(r, int64(size)+1))
 	return b.Bytes(), err
-}
-
-// resizeBytes is memory for n bytes, that of b where it has room.
-func resizeBytes(b []byte, n int) []byte {
-	if cap(b) < n {
-		return make([]byte, n)
-	}
-	return b[:n]
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"math/bits"
 
 	"github.com/parquet-go/parquet-go/encoding/bytestreamsplit"
@@ -136,34 +135,29 @@ func (v *Values) decodeFixed(kind format.Type, data []byte, width, n int) error 
 	if width <= 0 || n > len(data)/width {
 		return errShort
 	}
+	var values any
 	switch kind {
 	case format.Int32:
 		v.Ints = resizeSlice(v.Ints, n)
-		for i := range v.Ints {
-			v.Ints[i] = int32(binary.LittleEndian.Uint32(data[4*i:]))
-		}
+		values = v.Ints
 	case format.Int64:
 		v.Longs = resizeSlice(v.Longs, n)
-		for i := range v.Longs {
-			v.Longs[i] = int64(binary.LittleEndian.Uint64(data[8*i:]))
-		}
+		values = v.Longs
 	case format.Float:
 		v.Floats = resizeSlice(v.Floats, n)
-		for i := range v.Floats {
-			v.Floats[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
-		}
+		values = v.Floats
 	case format.Double:
 		v.Doubles = resizeSlice(v.Doubles, n)
-		for i := range v.Doubles {
-			v.Doubles[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
-		}
+		values = v.Doubles
 	default:
 		v.Texts = resizeSlice(v.Texts, n)
 		for i := range v.Texts {
 			v.Texts[i] = data[i*width : (i+1)*width : (i+1)*width]
 		}
+		return nil
 	}
-	return nil
+	_, err := binary.Decode(data, binary.LittleEndian, values)
+	return err
 }
 
 // plainTexts reads byte arrays, each behind its length.

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math/bits"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -210,17 +212,13 @@ func readExactly(b []byte, r io.Reader, n int) ([]byte, error) {
 		}
 		b = b[:from+more]
 		if _, err := io.ReadFull(r, b[from:]); err != nil {
-			return b[:0], noEnd(err)
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return b[:0], err
 		}
 	}
 	return b, nil
-}
-
-func noEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 func (p *Pages) readDictionary(head *format.DictionaryPageHeader, size int) error {
@@ -322,19 +320,13 @@ func levelsOf(memory *[]uint8, data []byte, most uint8, n int) ([]uint8, error) 
 	if most == 0 {
 		return nil, nil
 	}
-	width := 0
-	for most>>width > 0 {
-		width++
-	}
-	dst, err := decodeHybrid(*memory, data, width, n)
+	dst, err := decodeHybrid(*memory, data, bits.Len8(most), n)
 	if err != nil {
 		return nil, err
 	}
 	*memory = dst
-	for _, level := range dst {
-		if level > most {
-			return nil, errors.New("a level is too high")
-		}
+	if slices.ContainsFunc(dst, func(level uint8) bool { return level > most }) {
+		return nil, errors.New("a level is too high")
 	}
 	return dst, nil
 }
@@ -371,10 +363,8 @@ func (p *Pages) readValues(encoding format.Encoding, data []byte) (err error) {
 	if p.index, err = decodeHybrid(p.index, data[1:], int(data[0]), n); err != nil {
 		return err
 	}
-	for _, i := range p.index {
-		if i < 0 || int(i) >= p.words {
-			return errors.New("a page has a word that is not in its dictionary")
-		}
+	if slices.ContainsFunc(p.index, func(i int32) bool { return i < 0 || int(i) >= p.words }) {
+		return errors.New("a page has a word that is not in its dictionary")
 	}
 	p.page.Index = p.index
 	return nil

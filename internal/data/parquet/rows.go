@@ -2,7 +2,6 @@ package parquet
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -55,11 +54,7 @@ func (r *Rows) Next() (map[string]any, error) {
 		r.group++
 	}
 	r.left--
-	row, err := r.readFields(r.file.Root)
-	if err != nil {
-		return nil, err
-	}
-	return row, nil
+	return r.readFields(r.file.Root)
 }
 
 func (r *Rows) wrapError(leaf int, err error) error {
@@ -223,13 +218,17 @@ func (n *Node) hasLogicalType(old deprecated.ConvertedType, of format.LogicalTyp
 	return n.element.ConvertedType.Valid && n.element.ConvertedType.V == old
 }
 
+func (n *Node) isDecimal() bool {
+	return n.hasLogicalType(deprecated.Decimal, (*format.DecimalType)(nil))
+}
+
 // jsonValue is value i of a column, as JSON can have it.
 func (n *Node) jsonValue(v *Values, i int) any {
 	switch n.Kind() {
 	case format.Boolean:
 		return v.Bools[i]
 	case format.Int32:
-		if n.hasLogicalType(deprecated.Decimal, (*format.DecimalType)(nil)) {
+		if n.isDecimal() {
 			return n.formatDecimal(big.NewInt(int64(v.Ints[i])))
 		}
 		if n.isUnsigned(32) {
@@ -237,7 +236,7 @@ func (n *Node) jsonValue(v *Values, i int) any {
 		}
 		return v.Ints[i]
 	case format.Int64:
-		if n.hasLogicalType(deprecated.Decimal, (*format.DecimalType)(nil)) {
+		if n.isDecimal() {
 			return n.formatDecimal(big.NewInt(v.Longs[i]))
 		}
 		if n.isUnsigned(64) {
@@ -254,7 +253,7 @@ func (n *Node) jsonValue(v *Values, i int) any {
 	case n.Kind() == format.Int96: // nanoseconds of a day, and the day of the Julian calendar
 		const epoch = 2440588
 		return (int64(binary.LittleEndian.Uint32(text[8:]))-epoch)*86400e9 + int64(binary.LittleEndian.Uint64(text))
-	case n.hasLogicalType(deprecated.Decimal, (*format.DecimalType)(nil)):
+	case n.isDecimal():
 		x := new(big.Int).SetBytes(text)
 		if len(text) > 0 && text[0]&0x80 != 0 {
 			x.Sub(x, new(big.Int).Lsh(big.NewInt(1), uint(8*len(text))))
@@ -266,8 +265,7 @@ func (n *Node) jsonValue(v *Values, i int) any {
 		x := halfPrecision(binary.LittleEndian.Uint16(text))
 		return finiteOrNil(x, x)
 	case len(text) == 16 && n.hasLogicalType(-1, (*format.UUIDType)(nil)):
-		s := hex.EncodeToString(text)
-		return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+		return fmt.Sprintf("%x-%x-%x-%x-%x", text[:4], text[4:6], text[6:8], text[8:10], text[10:])
 	}
 	return append([]byte(nil), text...)
 }

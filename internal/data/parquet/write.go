@@ -166,10 +166,9 @@ type ColumnWriter struct {
 	ints    []int32
 	longs   []int64
 	doubles []float64
-	index   []int32 // of texts in the dictionary
-	texts   []byte  // those that it has no room for, each behind its length
-	low     []byte  // of these
-	high    []byte
+	index   []int32     // of texts in the dictionary
+	texts   []byte      // those that it has no room for, each behind its length
+	bounds  valueBounds // of these
 	// of the row group
 	dictionary []byte
 	list       [][]byte
@@ -191,13 +190,29 @@ type scratch struct {
 
 // sealed holds the description of a page.
 type sealed struct {
-	at, size  int
-	row       int64
-	nulls     int
-	values    int
-	bounded   bool
-	low, high []byte // as they are written
-	encoding  format.Encoding
+	at, size int
+	row      int64
+	nulls    int
+	values   int
+	encoding format.Encoding
+	valueBounds
+}
+
+// valueBounds are the least and the largest of some values, as they are written.
+type valueBounds struct {
+	known     bool
+	low, high []byte
+}
+
+// widen takes in others.
+func (b *valueBounds) widen(o valueBounds, less func(a, b []byte) bool) {
+	if !b.known || less(o.low, b.low) {
+		b.low = o.low
+	}
+	if !b.known || less(b.high, o.high) {
+		b.high = o.high
+	}
+	b.known = true
 }
 
 // addSlot counts a row.
@@ -251,11 +266,9 @@ func (c *ColumnWriter) Text(x []byte) {
 		c.full = true
 	}
 	c.texts = append(binary.LittleEndian.AppendUint32(c.texts, uint32(len(x))), x...)
-	if c.low == nil || bytes.Compare(x, c.low) < 0 {
-		c.low = append([]byte{}, x...)
-	}
-	if c.high == nil || bytes.Compare(x, c.high) > 0 {
-		c.high = append([]byte{}, x...)
+	if !c.bounds.known || bytes.Compare(x, c.bounds.low) < 0 || bytes.Compare(x, c.bounds.high) > 0 {
+		own := append([]byte{}, x...)
+		c.bounds.widen(valueBounds{true, own, own}, c.lessBound)
 	}
 	c.addSlot(1)
 }
@@ -284,7 +297,7 @@ func (c *ColumnWriter) seal() {
 	c.rows += int64(c.slots)
 	c.slots, c.def = 0, c.def[:0]
 	c.bools, c.ints, c.longs, c.doubles, c.index, c.texts = c.bools[:0], c.ints[:0], c.longs[:0], c.doubles[:0], c.index[:0], c.texts[:0]
-	c.low, c.high = nil, nil
+	c.bounds = valueBounds{}
 }
 
 // appendPage adds a page to the column's.
@@ -311,7 +324,7 @@ func (c *ColumnWriter) encode(page *sealed) {
 				c.raw[i/8] |= 1 << (i % 8)
 			}
 		}
-		if page.bounded = page.values > 0; page.bounded {
+		if page.known = page.values > 0; page.known {
 			page.low, page.high = []byte{1}, []byte{0}
 			if slices.Contains(c.bools, false) {
 				page.low = []byte{0}
@@ -323,21 +336,18 @@ func (c *ColumnWriter) encode(page *sealed) {
 	case Int:
 		page.values, page.encoding = len(c.ints), format.DeltaBinaryPacked
 		c.raw = mustEncode((&delta.BinaryPackedEncoding{}).EncodeInt32(c.raw, c.ints))
-		findBounds(page, c.ints, func(x int32) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(x)) })
+		page.valueBounds = boundsOf(c.ints)
 	case Long:
 		page.values, page.encoding = len(c.longs), format.DeltaBinaryPacked
 		c.raw = mustEncode((&delta.BinaryPackedEncoding{}).EncodeInt64(c.raw, c.longs))
-		findBounds(page, c.longs, func(x int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(x)) })
+		page.valueBounds = boundsOf(c.longs)
 	case Double:
 		page.values = len(c.doubles)
-		c.raw = c.raw[:0]
-		for _, x := range c.doubles {
-			c.raw = binary.LittleEndian.AppendUint64(c.raw, math.Float64bits(x))
-		}
-		findBounds(page, c.doubles, func(x float64) []byte { return binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)) })
+		c.raw = mustEncode(binary.Append(c.raw[:0], binary.LittleEndian, c.doubles))
+		page.valueBounds = boundsOf(c.doubles)
 		for _, x := range c.doubles {
 			if math.IsNaN(x) || x == 0 { // no order has the one, and two are equal to the other
-				page.bounded = page.bounded && x == 0
+				page.known = page.known && x == 0
 				page.low, page.high = widenZeros(page.low, page.high)
 			}
 		}
@@ -345,7 +355,7 @@ func (c *ColumnWriter) encode(page *sealed) {
 		if c.full {
 			page.values = c.slots - countNulls(c.def)
 			c.raw = append(c.raw[:0], c.texts...)
-			page.bounded, page.low, page.high = c.low != nil, c.low, c.high
+			page.valueBounds = c.bounds
 			return
 		}
 		if c.raw = c.raw[:0]; len(c.index) == 0 { // there may be no dictionary
@@ -357,14 +367,7 @@ func (c *ColumnWriter) encode(page *sealed) {
 		for _, i := range c.index {
 			if !seen[i] {
 				seen[i] = true
-				word := c.list[i]
-				if !page.bounded || bytes.Compare(word, page.low) < 0 {
-					page.low = word
-				}
-				if !page.bounded || bytes.Compare(word, page.high) > 0 {
-					page.high = word
-				}
-				page.bounded = true
+				page.widen(valueBounds{true, c.list[i], c.list[i]}, c.lessBound)
 			}
 		}
 	}
@@ -389,21 +392,14 @@ func countNulls(def []uint8) (n int) {
 	return n
 }
 
-// findBounds finds the least and the largest of some values.
-func findBounds[T int32 | int64 | float64](page *sealed, values []T, bytes func(T) []byte) {
-	if len(values) == 0 {
-		return
+// boundsOf finds the least and the largest of some values.
+func boundsOf[T int32 | int64 | float64](values []T) (b valueBounds) {
+	if len(values) > 0 {
+		b.known = true
+		b.low = mustEncode(binary.Append(nil, binary.LittleEndian, slices.Min(values)))
+		b.high = mustEncode(binary.Append(nil, binary.LittleEndian, slices.Max(values)))
 	}
-	low, high := values[0], values[0]
-	for _, x := range values[1:] {
-		if x < low {
-			low = x
-		}
-		if x > high {
-			high = x
-		}
-	}
-	page.bounded, page.low, page.high = true, bytes(low), bytes(high)
+	return b
 }
 
 // mustEncode gives what was encoded: what is of a column's type always can be.
@@ -426,7 +422,8 @@ func (c *ColumnWriter) writeChunk(w *Writer) (format.ColumnChunk, chunkIndex) {
 	if c.Optional {
 		m.Encoding = append(m.Encoding, format.RLE)
 	}
-	for _, encoding := range []format.Encoding{format.Plain, format.DeltaBinaryPacked, format.RLEDictionary} {
+	encodings := []format.Encoding{format.Plain, format.DeltaBinaryPacked, format.RLEDictionary}
+	for _, encoding := range encodings {
 		if stats[encoding] > 0 || encoding == format.Plain && len(c.list) > 0 {
 			m.Encoding = append(m.Encoding, encoding)
 		}
@@ -443,7 +440,7 @@ func (c *ColumnWriter) writeChunk(w *Writer) (format.ColumnChunk, chunkIndex) {
 		w.write(c.pages.Bytes()[from:]) // it stands before the pages that need it
 		pages = c.pages.Bytes()[:from]
 	}
-	for _, encoding := range []format.Encoding{format.Plain, format.DeltaBinaryPacked, format.RLEDictionary} {
+	for _, encoding := range encodings {
 		if n := stats[encoding]; n > 0 {
 			m.EncodingStats = append(m.EncodingStats, format.PageEncodingStats{PageType: format.DataPageV2, Encoding: encoding, Count: n})
 		}
@@ -454,29 +451,23 @@ func (c *ColumnWriter) writeChunk(w *Writer) (format.ColumnChunk, chunkIndex) {
 
 	var index format.ColumnIndex
 	var places format.OffsetIndex
-	whole, first := true, true // all pages with values have bounds
+	var bounds valueBounds
+	whole := true // all pages with values have bounds
 	for _, page := range c.sealed {
 		places.PageLocations = append(places.PageLocations, format.PageLocation{Offset: m.DataPageOffset + int64(page.at), CompressedPageSize: int32(page.size), FirstRowIndex: page.row})
 		index.NullPages = append(index.NullPages, page.values == 0)
 		index.NullCounts = append(index.NullCounts, int64(page.nulls))
 		index.MinValues, index.MaxValues = append(index.MinValues, page.low), append(index.MaxValues, page.high)
 		m.Statistics.NullCount += int64(page.nulls)
-		whole = whole && (page.bounded || page.values == 0)
-		if page.bounded {
-			if first || c.lessBound(page.low, m.Statistics.MinValue) {
-				m.Statistics.MinValue = page.low
-			}
-			if first || c.lessBound(m.Statistics.MaxValue, page.high) {
-				m.Statistics.MaxValue = page.high
-			}
-			first = false
+		whole = whole && (page.known || page.values == 0)
+		if page.known {
+			bounds.widen(page.valueBounds, c.lessBound)
 		}
 	}
 	of := chunkIndex{places: marshal(&places)}
 	if whole {
 		of.bounds = marshal(&index)
-	} else {
-		m.Statistics.MinValue, m.Statistics.MaxValue = nil, nil
+		m.Statistics.MinValue, m.Statistics.MaxValue = bounds.low, bounds.high
 	}
 	c.rows, c.plainSize, c.full, c.last = 0, 0, false, 0
 	c.pages.Reset()

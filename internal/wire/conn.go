@@ -90,15 +90,9 @@ func (c *recordConn) Read(p []byte) (int, error) {
 	if c.left == 0 {
 		c.left = header + int(c.buf[3])<<8 + int(c.buf[4])
 	}
-	n := c.takeBytes(p, min(len(c.buf), c.left))
-	c.left -= n
+	n := copy(p, c.buf[:min(len(c.buf), c.left)])
+	c.buf, c.left = c.buf[n:], c.left-n
 	return n, nil
-}
-
-func (c *recordConn) takeBytes(p []byte, n int) int {
-	n = copy(p, c.buf[:n])
-	c.buf = c.buf[n:]
-	return n
 }
 
 // Conn is one connection. It is read all the time, so that a server's close

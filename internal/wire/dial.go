@@ -54,9 +54,8 @@ func ParseTarget(spec string) (e Endpoint, route string, err error) {
 	}
 	u, err := url.Parse(spec)
 	if err != nil {
-		var ue *url.Error
-		if errors.As(err, &ue) {
-			err = ue.Err
+		if in, ok := errors.AsType[*url.Error](err); ok {
+			err = in.Err
 		}
 		return e, "", fmt.Errorf("malformed URL: %w", err)
 	}
@@ -117,8 +116,7 @@ func (e Endpoint) scheme() string {
 
 // URL gives the address of a route for messages.
 func (e Endpoint) URL(route string) string {
-	switch {
-	case e.Unix:
+	if e.Unix {
 		return "unix://" + e.Addr + ":" + route
 	}
 	return e.scheme() + "://" + e.Host + route
@@ -207,17 +205,17 @@ func (e *silence) Unwrap() error { return context.DeadlineExceeded }
 // wrapDialError gives an error its address and class, and for a timeout the step that
 // got no answer.
 func (d *Dialer) wrapDialError(ctx context.Context, err error, step string) error {
-	var de *DialError
-	if !errors.As(err, &de) {
+	de, ok := errors.AsType[*DialError](err)
+	if !ok {
 		de = &DialError{record.ErrConnect, d.Endpoint.Addr, err}
-		if dns := new(net.DNSError); errors.As(err, &dns) {
+		if isError[*net.DNSError](err) {
 			de.Class = record.ErrDNS
 		}
 	}
-	var ne net.Error
+	network, _ := errors.AsType[net.Error](de.Err)
 	if own := d.ownErrorClass(err); own != "" {
 		de.Class = own
-	} else if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.As(de.Err, &ne) && ne.Timeout() {
+	} else if errors.Is(ctx.Err(), context.DeadlineExceeded) || network != nil && network.Timeout() {
 		if ctx.Err() != nil { // what closed the connection says nothing more
 			if de.Class == record.ErrDNS {
 				step = "the look-up of the name"
@@ -234,10 +232,10 @@ func (d *Dialer) wrapDialError(ctx context.Context, err error, step string) erro
 // ownErrorClass gives the class of an error that is this client's or its machine's own,
 // "" for any other.
 func (d *Dialer) ownErrorClass(err error) string {
-	dns := new(net.DNSError)
+	dns, _ := errors.AsType[*net.DNSError](err)
 	switch {
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE),
-		errors.As(err, &dns) && strings.HasSuffix(dns.Err, syscall.EMFILE.Error()): // which it does not wrap
+		dns != nil && strings.HasSuffix(dns.Err, syscall.EMFILE.Error()): // which it does not wrap
 		return record.ErrOwnFiles
 	case errors.Is(err, syscall.EADDRNOTAVAIL) && d.reached.Load(): // else the address itself may be of no use here
 		return record.ErrOwnPorts
@@ -308,8 +306,7 @@ func (d *Dialer) openSocket(ctx context.Context, t *Times) (net.Conn, error) {
 // rootCause unwraps a network error to its cause: a user needs "connection refused",
 // not the chain of calls.
 func rootCause(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Err
 	}
 	return err

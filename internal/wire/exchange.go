@@ -146,16 +146,17 @@ func (x *Exchange) resetAnswer() {
 // chunks have been taken: until then they are in the budget.
 func (x *Exchange) Release() {
 	x.kept, x.delta.Spelt, x.delta.Text = x.kept[:0], x.delta.Spelt[:0], x.delta.Text[:0]
-	if cap(x.kept)*chunkBytes > api.MaxKept {
-		x.kept = nil
-	}
-	if cap(x.delta.Spelt) > api.MaxKept {
-		x.delta.Spelt = nil
-	}
-	if cap(x.delta.Text) > api.MaxKept {
-		x.delta.Text = nil
-	}
+	trimSlice(&x.kept, api.MaxKept/chunkBytes)
+	trimSlice(&x.delta.Spelt, api.MaxKept)
+	trimSlice(&x.delta.Text, api.MaxKept)
 	x.releaseTo(0)
+}
+
+// trimSlice gives a large slice back.
+func trimSlice[T any](s *[]T, most int) {
+	if cap(*s) > most {
+		*s = nil
+	}
 }
 
 // releaseTo gives back what is held of the budget but for some bytes.
@@ -385,15 +386,9 @@ func (x *Exchange) decoderBytes() int {
 func (x *Exchange) shrinkBuffers() {
 	x.gunzip.close()
 	x.frames.Trim()
-	if cap(x.whole) > api.MaxKept {
-		x.whole = nil
-	}
-	if cap(x.fresh) > api.MaxKept>>6 {
-		x.fresh = nil
-	}
-	if cap(x.delta.Parts) > api.MaxKept>>6 {
-		x.delta.Parts = nil
-	}
+	trimSlice(&x.whole, api.MaxKept)
+	trimSlice(&x.fresh, api.MaxKept>>6)
+	trimSlice(&x.delta.Parts, api.MaxKept>>6)
 	if h, ok := x.dec.(api.Holder); ok {
 		h.Trim()
 	}
@@ -635,7 +630,8 @@ func (x *Exchange) finishAbandoned(class string) {
 	if x.answered {
 		x.judge() // the answer was complete: only the connection lingered
 	} else {
-		x.fail(record.Cut, class, x.timeoutProgress(class))
+		x.fail(class, x.timeoutProgress(class))
+		x.Row.Outcome = record.Cut
 	}
 	x.noteUsageDoubt()
 	x.shrinkBuffers()
@@ -694,54 +690,50 @@ func (x *Exchange) copyCounts() {
 
 // judge gives the row its outcome and error class.
 func (x *Exchange) judge() {
-	r := &x.Row
-	if x.http.headersDone() && x.http.status != 200 && x.http.status != 0 {
-		text := x.refusalText()
-		if to := redirectText(x.http.status, x.path(), x.http.location); to != "" {
-			text = to
-		}
-		if text == "" && x.http.status < 300 {
-			text = fmt.Sprintf("the response has no content, and HTTP status %d in place of 200", x.http.status)
-		}
-		if wantsTLS(x.http.status, x.whole) {
-			x.fail(record.Failed, record.ErrTLS, errSpeaksTLS.Error())
-			return
-		}
-		x.fail(record.Failed, statusClass(x.http.status, text), text)
-		return
-	}
-	if x.broken != "" {
+	switch {
+	case x.http.headersDone() && x.http.status != 200 && x.http.status != 0:
+		x.failStatus()
+	case x.broken != "":
 		x.failFinish()
-		return
-	}
-	if x.fault != nil {
-		x.fail(record.Failed, record.ErrStream, x.fault.Message)
-		return
-	}
-	if x.err != nil {
-		// After the end mark only the end of the HTTP body is missing.
-		_, unmarked := x.dec.(api.Unmarked)
-		if !x.answered && (unmarked || !x.dec.Ended() || !errors.Is(x.err, io.EOF)) {
-			class, detail := Classify(x.err)
-			if class == record.ErrClosed || class == record.ErrReset {
-				x.failUnfinished(class, detail)
-				return
-			}
-			x.fail(record.Failed, class, detail)
+	case x.fault != nil:
+		x.fail(record.ErrStream, x.fault.Message)
+	case x.err != nil && !x.isComplete():
+		class, detail := Classify(x.err)
+		if class == record.ErrClosed || class == record.ErrReset {
+			x.failUnfinished(class, detail)
 			return
 		}
-	}
-	if !r.Stream {
+		x.fail(class, detail)
+	case !x.Row.Stream:
 		x.judgeWhole()
-		return
-	}
-	if !x.dec.Ended() {
+	case !x.dec.Ended():
 		x.failUnfinished(record.ErrUnfinished, "the stream ended without a finish reason or an end mark")
-		return
-	}
-	if r.Chunks == 0 {
+	case x.Row.Chunks == 0:
 		x.judgeTextless()
 	}
+}
+
+// isComplete reports whether a stream that was cut has all of its answer: after the end mark only
+// the end of the HTTP body is missing.
+func (x *Exchange) isComplete() bool {
+	_, unmarked := x.dec.(api.Unmarked)
+	return x.answered || !unmarked && x.dec.Ended() && errors.Is(x.err, io.EOF)
+}
+
+// failStatus fails a response by its status.
+func (x *Exchange) failStatus() {
+	text := x.refusalText()
+	if to := redirectText(x.http.status, x.path(), x.http.location); to != "" {
+		text = to
+	}
+	if text == "" && x.http.status < 300 {
+		text = fmt.Sprintf("the response has no content, and HTTP status %d in place of 200", x.http.status)
+	}
+	if wantsTLS(x.http.status, x.whole) {
+		x.fail(record.ErrTLS, errSpeaksTLS.Error())
+		return
+	}
+	x.fail(statusClass(x.http.status, text), text)
 }
 
 // path is the path of the request.
@@ -763,7 +755,7 @@ func (x *Exchange) judgeTextless() {
 	r := &x.Row
 	switch {
 	case record.KindOfFinish(r.Finish) == record.FinishUnknown:
-		x.fail(record.Failed, record.ErrEmpty, "the response has no text, and its finish reason is "+strconv.Quote(r.Finish))
+		x.fail(record.ErrEmpty, "the response has no text, and its finish reason is "+strconv.Quote(r.Finish))
 	case x.opaque:
 	case r.CompletionTokens <= 0:
 		x.failUnfinished(record.ErrEmpty, "the response has no tokens")
@@ -783,7 +775,7 @@ func (x *Exchange) failFinish() {
 	if x.fault != nil && x.fault.Message != "" {
 		detail = x.fault.Message
 	}
-	x.fail(record.Failed, record.FinishError(x.broken), detail)
+	x.fail(record.FinishError(x.broken), detail)
 }
 
 // failUnfinished fails a response that broke off, with what the server wrote besides its
@@ -795,12 +787,12 @@ func (x *Exchange) failUnfinished(class, detail string) {
 	}
 	if len(words) > 0 {
 		if message := x.api.Fault(words); message != "" {
-			x.fail(record.Failed, record.ErrStream, message)
+			x.fail(record.ErrStream, message)
 			return
 		}
 		detail = "the server wrote: " + bodyText("", words) + "; " + detail
 	}
-	x.fail(record.Failed, class, detail)
+	x.fail(class, detail)
 }
 
 // judgeWhole reads an answer that came in one piece.
@@ -810,10 +802,10 @@ func (x *Exchange) judgeWhole() {
 	d.Clear()
 	if err := x.dec.Whole(x.whole, d); err != nil {
 		if d.Excess {
-			x.fail(record.Failed, record.ErrOversized, x.tooManyChoices().Error())
+			x.fail(record.ErrOversized, x.tooManyChoices().Error())
 			return
 		}
-		x.fail(record.Failed, record.ErrMalformed, "not JSON: "+oneLine(string(x.whole), x.Secret, 120))
+		x.fail(record.ErrMalformed, "not JSON: "+oneLine(string(x.whole), x.Secret, 120))
 		return
 	}
 	x.fault, x.opaque = d.Fault, d.Opaque
@@ -824,13 +816,13 @@ func (x *Exchange) judgeWhole() {
 		return
 	}
 	if d.Fault != nil {
-		x.fail(record.Failed, record.ErrStream, d.Fault.Message)
+		x.fail(record.ErrStream, d.Fault.Message)
 		return
 	}
 	for _, p := range d.Parts {
 		r.TextBytes += int64(p.Bytes)
 		if x.takeChoice(p.Choice) {
-			x.fail(record.Failed, record.ErrOversized, x.tooManyChoices().Error())
+			x.fail(record.ErrOversized, x.tooManyChoices().Error())
 			return
 		}
 	}
@@ -839,10 +831,10 @@ func (x *Exchange) judgeWhole() {
 	switch {
 	case x.pooling && d.Ended:
 		if short := api.ResultShortage(int64(r.Choices), x.Asked.Choices); short != "" {
-			x.fail(record.Failed, record.ErrMalformed, short)
+			x.fail(record.ErrMalformed, short)
 		}
 	case !d.Ended && len(d.Parts) == 0:
-		x.fail(record.Failed, record.ErrMalformed, "no answer in "+oneLine(string(x.whole), x.Secret, 120))
+		x.fail(record.ErrMalformed, "no answer in "+oneLine(string(x.whole), x.Secret, 120))
 	case len(d.Parts) == 0:
 		x.judgeTextless()
 	}
@@ -877,8 +869,8 @@ func (x *Exchange) finishReason(reason string) string {
 	return oneLine(reason, x.Secret, maxReason)
 }
 
-func (x *Exchange) fail(o record.Outcome, class, detail string) {
-	x.Row.Outcome, x.Row.Error = o, class
+func (x *Exchange) fail(class, detail string) {
+	x.Row.Outcome, x.Row.Error = record.Failed, class
 	x.Row.Detail = oneLine(detail, x.Secret, maxDetail)
 }
 
@@ -959,39 +951,39 @@ func (x *Exchange) noteUsageDoubt() {
 	}
 }
 
+// isError reports whether there is an error of a type in a chain.
+func isError[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
+}
+
 // Classify gives the error class of a transport's error, and what it says.
 func Classify(err error) (class, detail string) {
-	var malformed *malformedError
-	var dial *DialError
-	var netErr net.Error
-	var alert tls.AlertError
-	var notTLS tls.RecordHeaderError
-	var errno syscall.Errno
-	var op *net.OpError
-	var oversized *api.OversizedError
-	var memory *memoryError
+	dial, _ := errors.AsType[*DialError](err)
+	network, _ := errors.AsType[net.Error](err)
+	op, _ := errors.AsType[*net.OpError](err)
 	switch {
 	case errors.Is(err, errOnlyHTTP2):
 		return record.ErrHTTP2, errOnlyHTTP2.Error()
 	case errors.Is(err, errSpeaksTLS):
 		return record.ErrTLS, errSpeaksTLS.Error()
-	case errors.As(err, &dial):
+	case dial != nil:
 		return dial.Class, dial.Error()
-	case errors.As(err, &oversized), errors.Is(err, errHeaders):
+	case isError[*api.OversizedError](err), errors.Is(err, errHeaders):
 		return record.ErrOversized, err.Error()
-	case errors.As(err, &memory):
+	case isError[*memoryError](err):
 		return record.ErrOwnMemory, err.Error()
-	case errors.As(err, &malformed), errors.Is(err, errHTTP):
+	case isError[*malformedError](err), errors.Is(err, errHTTP):
 		return record.ErrMalformed, err.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return record.ErrClosed, "the connection was closed before the answer's end"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNABORTED):
 		return record.ErrReset, "connection reset by the server"
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
+	case errors.Is(err, os.ErrDeadlineExceeded), network != nil && network.Timeout():
 		return record.ErrTimeout, err.Error()
-	case errors.As(err, &alert), errors.As(err, &notTLS), errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error"): // as crypto/tls calls alerts
+	case isError[tls.AlertError](err), isError[tls.RecordHeaderError](err), op != nil && (op.Op == "remote error" || op.Op == "local error"): // as crypto/tls calls alerts
 		return record.ErrTLS, err.Error()
-	case errors.As(err, &errno):
+	case isError[syscall.Errno](err):
 		return record.ErrConnect, err.Error()
 	}
 	return record.ErrMalformed, err.Error()

@@ -182,7 +182,7 @@ func (r *response) statusLine(line []byte) error {
 		return errSpeaksTLS
 	}
 	if err != nil || n < 100 || len(code) != 3 || version != "HTTP/1.1" && version != "HTTP/1.0" {
-		return fmt.Errorf("%w: status line %q", errHTTP, r.quoteLine(s, 60))
+		return r.malformed("status line", s, 60)
 	}
 	r.status, r.minor = n, version[7]-'0'
 	r.close = r.minor == 0
@@ -196,20 +196,20 @@ func (r *response) takeHeader(line []byte) error {
 	}
 	name, value, ok := bytes.Cut(line, []byte{':'})
 	if !ok || len(name) == 0 || bytes.ContainsAny(name, " \t") {
-		return fmt.Errorf("%w: header line %q", errHTTP, r.quoteLine(string(line), 60))
+		return r.malformed("header line", string(line), 60)
 	}
 	v := strings.TrimSpace(string(value))
 	switch low := strings.ToLower(string(name)); low {
 	case "content-length":
 		u, err := strconv.ParseUint(v, 10, 63)
 		if n := int64(u); err != nil || r.length >= 0 && r.length != n {
-			return fmt.Errorf("%w: content-length %q", errHTTP, r.quoteLine(v, 30))
+			return r.malformed("content-length", v, 30)
 		}
 		r.length = int64(u)
 	case "transfer-encoding":
 		r.chunked = strings.EqualFold(v, "chunked")
 		if !r.chunked && !strings.EqualFold(v, "identity") {
-			return fmt.Errorf("%w: transfer-encoding %q", errHTTP, r.quoteLine(v, 30))
+			return r.malformed("transfer-encoding", v, 30)
 		}
 	case "content-encoding":
 		r.gzip = strings.EqualFold(v, "gzip") || strings.EqualFold(v, "x-gzip")
@@ -275,29 +275,14 @@ func (r *response) bodyBegins() error {
 }
 
 func (r *response) chunkSize(line []byte) error {
-	size := line
-	if i := bytes.IndexByte(line, ';'); i >= 0 { // an extension
-		size = line[:i]
-	}
+	size, _, _ := bytes.Cut(line, []byte{';'}) // what follows is an extension
 	size = bytes.TrimSpace(size)
-	if len(size) == 0 || len(size) > 15 {
-		return fmt.Errorf("%w: chunk size %q", errHTTP, r.quoteLine(string(line), 30))
+	n, err := strconv.ParseUint(string(size), 16, 60)
+	if err != nil || len(size) > 15 {
+		return r.malformed("chunk size", string(line), 30)
 	}
-	var n int64
-	for _, c := range size {
-		switch {
-		case '0' <= c && c <= '9':
-			n = n<<4 | int64(c-'0')
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			n = n<<4 | int64(c|0x20-'a'+10)
-		default:
-			return fmt.Errorf("%w: chunk size %q", errHTTP, r.quoteLine(string(line), 30))
-		}
-	}
-	if r.left = n; n == 0 {
+	if r.left, r.state = int64(n), inChunk; n == 0 {
 		r.state = inTrailers
-	} else {
-		r.state = inChunk
 	}
 	return nil
 }
@@ -327,6 +312,11 @@ func (r *response) retryDate() {
 	if at, err := http.ParseTime(r.retryAt); err == nil && at.After(now) {
 		r.retryAfter = int32(min(math.Ceil(at.Sub(now).Seconds()), 1<<30))
 	}
+}
+
+// malformed is the error of a part of a response that is not HTTP/1.1.
+func (r *response) malformed(what, text string, n int) error {
+	return fmt.Errorf("%w: %s %q", errHTTP, what, r.quoteLine(text, n))
 }
 
 // quoteLine gives the part of a line that an error message may repeat.

@@ -10,24 +10,22 @@ import (
 
 // AppendHead appends the head of a request whose body has size bytes.
 func AppendHead(dst []byte, method, host, path string, headers []api.Header, size int) []byte {
-	dst = append(dst, method...)
-	dst = append(dst, ' ')
-	dst = append(dst, path...)
-	dst = append(dst, " HTTP/1.1\r\nHost: "...)
-	dst = append(dst, host...)
-	dst = append(dst, "\r\n"...)
+	dst = appendTexts(dst, method, " ", path, " HTTP/1.1\r\nHost: ", host, "\r\n")
 	for _, h := range headers {
-		dst = append(dst, h.Name...)
-		dst = append(dst, ": "...)
-		dst = append(dst, h.Value...)
-		dst = append(dst, "\r\n"...)
+		dst = appendTexts(dst, h.Name, ": ", h.Value, "\r\n")
 	}
 	if size > 0 || method == "POST" {
-		dst = append(dst, "Content-Length: "...)
-		dst = strconv.AppendInt(dst, int64(size), 10)
+		dst = strconv.AppendInt(append(dst, "Content-Length: "...), int64(size), 10)
 		dst = append(dst, "\r\n"...)
 	}
 	return append(dst, "\r\n"...)
+}
+
+func appendTexts(dst []byte, texts ...string) []byte {
+	for _, text := range texts {
+		dst = append(dst, text...)
+	}
+	return dst
 }
 
 // Answer is the whole of a response, for questions outside the measurement.
@@ -103,19 +101,15 @@ func (d *Dialer) exchangeOnce(ctx context.Context, c *Conn, method, path string,
 				return a, false, malformed
 			}
 		}
-		if r.state == ended {
-			a.Redirect, a.RetryAfter = d.redirectTarget(&r, path), r.retryAfter
-			return a, err == nil && !r.close && used == n, nil
-		}
-		if err != nil {
-			if r.connectionClosed(err == io.EOF) {
-				a.Redirect, a.RetryAfter = d.redirectTarget(&r, path), r.retryAfter
-				return a, false, nil
-			}
+		if r.state != ended && err != nil && !r.connectionClosed(err == io.EOF) {
 			if ctx.Err() != nil {
 				err = ctx.Err()
 			}
 			return a, false, fmt.Errorf("read answer: %w", err)
+		}
+		if r.state == ended {
+			a.Redirect, a.RetryAfter = d.redirectTarget(&r, path), r.retryAfter
+			return a, err == nil && !r.close && used == n, nil
 		}
 	}
 }

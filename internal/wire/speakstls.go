@@ -49,9 +49,9 @@ func (d *Dialer) SpeaksTLS(ctx context.Context) bool {
 		c.Abort()
 		return true
 	}
-	var dial *DialError
-	var op *net.OpError
-	return errors.As(err, &dial) && dial.Class == record.ErrHTTP2 || errors.As(err, &op) && op.Op == "remote error" // as crypto/tls calls alerts
+	dial, _ := errors.AsType[*DialError](err)
+	op, _ := errors.AsType[*net.OpError](err)
+	return dial != nil && dial.Class == record.ErrHTTP2 || op != nil && op.Op == "remote error" // as crypto/tls calls alerts
 }
 
 // SpeaksPlain sends an endpoint one request of plain HTTP, without any header of the user's, and

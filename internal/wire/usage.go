@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 
 	"pitot/internal/data/record"
 	"pitot/internal/wire/api"
@@ -151,10 +152,8 @@ func (x *Exchange) takeChoice(choice int32) (excess bool) {
 		}
 		x.choices |= bit
 	} else {
-		for _, c := range x.others {
-			if c == choice {
-				return false
-			}
+		if slices.Contains(x.others, choice) {
+			return false
 		}
 		x.others = append(x.others, choice)
 	}

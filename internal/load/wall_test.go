@@ -71,7 +71,7 @@ func wall(t testing.TB, n *network, change func(*WallConfig)) (*Wall, *shelf) {
 	s := newShelf()
 	cfg := WallConfig{
 		Dialer: &wire.Dialer{Endpoint: e, Dial: n.dial, Stamps: true, Timeout: 10 * time.Second},
-		API:    api.Chat{}, Route: route, Source: asks{most: 3}, Sink: s, Ahead: 16, Nonce: "n",
+		API:    api.Chat, Route: route, Source: asks{most: 3}, Sink: s, Ahead: 16, Nonce: "n",
 		Options: api.Options{Model: "mock", Stream: true, Vocab: token.Universal(), IgnoreEOS: true, MaxField: "max_tokens"},
 		Headers: []api.Header{{Name: "Content-Type", Value: "application/json"}},
 	}

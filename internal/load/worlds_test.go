@@ -196,7 +196,7 @@ func really(t *testing.T, cfg Config, engine twin.FixedConfig, src workload.Sour
 		}}
 		s, c := newShelf(), NewCore(cfg)
 		w := NewWall(t.Context(), WallConfig{
-			Dialer: dialer, API: api.Chat{}, Route: route, Source: src, Sink: s, Ahead: 8, Nonce: "n", Alarm: clock.TimerAlarm{}, Retry: cfg.Retry != nil,
+			Dialer: dialer, API: api.Chat, Route: route, Source: src, Sink: s, Ahead: 8, Nonce: "n", Alarm: clock.TimerAlarm{}, Retry: cfg.Retry != nil,
 			Headers: []api.Header{{Name: "Content-Type", Value: "application/json"}},
 			Options: api.Options{Model: "mock", Stream: true, Vocab: token.Universal(), IgnoreEOS: true, MaxField: "max_tokens"},
 		})

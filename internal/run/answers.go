@@ -179,7 +179,7 @@ func (s *Session) expectedRequests() float64 {
 // sharesFor is the share of each kind of question that an API can put; nil is one that is not
 // known yet.
 func sharesFor(p *plan.Plan, a api.API) ([question.Count]float64, error) {
-	return p.VerifiedShares().Of(func(k question.Kind) bool { return !k.NeedsChat() || a == nil || a.Name() == api.Chat{}.Name() })
+	return p.VerifiedShares().Of(func(k question.Kind) bool { return !k.NeedsChat() || a == nil || a.Name() == api.Chat.Name() })
 }
 
 // answerOf returns the content of an answer from its chunks. The kind of a chunk shows whether it

@@ -87,7 +87,7 @@ func measured(t *testing.T, server serve.Config, cfg load.Config, output answers
 				go srv.ServeConn(server)
 				return client, nil
 			}},
-			API: api.Chat{}, Route: route, Source: output, Sink: out, Ahead: 8, Nonce: "n", Alarm: clock.TimerAlarm{},
+			API: api.Chat, Route: route, Source: output, Sink: out, Ahead: 8, Nonce: "n", Alarm: clock.TimerAlarm{},
 			Headers: []api.Header{{Name: "Content-Type", Value: "application/json"}},
 			Options: api.Options{Model: "mock", Stream: true, Vocab: token.Universal(), MaxField: "max_tokens", Body: over},
 		})

@@ -331,7 +331,7 @@ func (t *Target) openSim(p Wanted) error {
 			return status, int64(after)
 		}
 	}
-	t.API = api.Chat{}
+	t.API = api.Chat
 	t.Options.Model = e.model
 	t.noteEmbedded("pitot sim, "+e.about, p, e)
 	t.Residence = e.residence(p.Ask)

@@ -47,7 +47,7 @@ func TestWaitEmpty(t *testing.T) {
 				target := openTarget(t, func(conn net.Conn) { srv.ServeConn(conn) })
 				target.Kind, target.Timeout = "http", time.Minute
 				target.Options = api.Options{Model: "mock", Stream: true, Vocab: token.Universal()}
-				if err := target.useAPI(api.Chat{}, ""); err != nil {
+				if err := target.useAPI(api.Chat, ""); err != nil {
 					t.Fatal(err)
 				}
 				if c.metrics {

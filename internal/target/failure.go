@@ -231,7 +231,7 @@ func keyHeader(a api.API) string {
 func (t *Target) pathHint() string {
 	e := t.Dialer.Endpoint
 	speaks := t.API
-	if t.apiGuessed && t.API == api.API(api.Completions{}) { // another may have been tried after the default
+	if t.apiGuessed && t.API == api.Completions { // another may have been tried after the default
 		speaks = api.Default()
 	}
 	route := speaks.Routes()[0]

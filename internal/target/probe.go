@@ -334,7 +334,7 @@ func (t *Target) adaptRequests(ctx context.Context) error {
 		case t.apiGuessed && t.API == api.Default() &&
 			(row.Error == record.ErrNotFound && !strings.Contains(low, "model") || strings.Contains(low, "chat template") || strings.Contains(low, "chat_template")):
 			chat = &row
-			if err := t.useAPI(api.Completions{}, ""); err != nil {
+			if err := t.useAPI(api.Completions, ""); err != nil {
 				return err
 			}
 			t.noteAdaptation(result.Adaptation{Kind: result.CompletionsOnly})
@@ -369,7 +369,7 @@ func (t *Target) adaptRequests(ctx context.Context) error {
 // which are measured then.
 func (t *Target) isEmbeddingServer(ctx context.Context) bool {
 	before, stream := t.API, t.Options.Stream
-	if t.useAPI(api.Embeddings{}, "") == nil && t.askOnce(ctx, requestOfWords(greetingWords, 0), 1).Outcome == record.OK {
+	if t.useAPI(api.Embeddings, "") == nil && t.askOnce(ctx, requestOfWords(greetingWords, 0), 1).Outcome == record.OK {
 		t.apiGuessed = false
 		t.Adaptations = slices.DeleteFunc(t.Adaptations, func(a result.Adaptation) bool { return a.Kind == result.CompletionsOnly })
 		t.noteAdaptation(result.Adaptation{Kind: result.EmbeddingsOnly})

@@ -514,13 +514,13 @@ func TestLengthsThatDoNotFit(t *testing.T) {
 }
 
 // unlisting is an API whose servers have one model and no list of it.
-type unlisting struct{ api.Chat }
+type unlisting struct{ api.API }
 
 func (unlisting) Models() string { return "" }
 
 // routed is an API like Gemini's: its routes name the model, answers that are not
 // streamed have another, and its key is in a variable of its own.
-type routed struct{ api.Chat }
+type routed struct{ api.API }
 
 func (routed) Name() string        { return "routed" }
 func (routed) KeyVariable() string { return "ROUTED_API_KEY" }
@@ -532,7 +532,7 @@ func (a routed) Prepare(engine string, o *api.Options) error {
 	if o.Route == a.Routes()[0] && !o.Stream {
 		o.Route = a.Routes()[1]
 	}
-	return a.Chat.Prepare(engine, o)
+	return a.API.Prepare(engine, o)
 }
 
 // Where the route names the model it is asked once the model is known, and that of
@@ -545,7 +545,7 @@ func TestAPIWhoseRouteNamesTheModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		target.Options.Stream, target.Options.Model = stream, model
-		return target, target.useAPI(routed{}, route)
+		return target, target.useAPI(routed{api.Chat}, route)
 	}
 	for _, c := range []struct {
 		route, model string
@@ -579,7 +579,7 @@ func TestAPIWhoseRouteNamesTheModel(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-openai")
 	for variable, want := range map[string]string{"": "sk-routed", "OPENAI_API_KEY": "sk-openai"} {
 		target := &Target{Kind: "http"}
-		if err := target.setCredentials(&plan.Target{KeyEnv: variable}, routed{}, nil); err != nil || target.key != want {
+		if err := target.setCredentials(&plan.Target{KeyEnv: variable}, routed{api.Chat}, nil); err != nil || target.key != want {
 			t.Errorf("key of %q: %q, %v", variable, target.key, err)
 		}
 	}
@@ -593,7 +593,7 @@ func TestAPIWithoutModels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := target.useAPI(unlisting{}, route); err != nil {
+		if err := target.useAPI(unlisting{api.Chat}, route); err != nil {
 			t.Fatal(err)
 		}
 		target.Options.Stream = true

@@ -84,10 +84,10 @@ func (t *Target) wrongAPI(ctx context.Context, class string) error {
 	}
 	if !api.GeneratesTokens(t.API) && api.GeneratesTokens(f.api) { // its signs are those of a server of generated text
 		switch t.API {
-		case api.TEIEmbed{}:
-			f.api = api.Embeddings{}
-		case api.TEIRerank{}:
-			f.api = api.Rerank{}
+		case api.TEIEmbed:
+			f.api = api.Embeddings
+		case api.TEIRerank:
+			f.api = api.Rerank
 		}
 	}
 	return &Error{

@@ -238,7 +238,7 @@ func (t *Target) chooseAPI(p *plan.Target, route string) (api.API, error) {
 	if !ok {
 		t.apiGuessed = route == ""
 		if t.Options.IDs {
-			return api.Completions{}, nil
+			return api.Completions, nil
 		}
 		return api.Default(), nil
 	}

@@ -25,7 +25,7 @@ type expression struct {
 // then goes on behind a match that ends at i: it gives the end of the whole, or -1.
 type then func(i int) int
 
-// matchEnd is what goes on behind a match where nothing does.
+// matchEnd ends a match: nothing goes on behind it.
 func matchEnd(i int) int { return i }
 
 // node matches at i and goes on, or gives -1.

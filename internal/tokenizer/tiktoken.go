@@ -13,7 +13,7 @@ import (
 // A tiktoken file has a line for each token, its bytes in base64 and its rank,
 // and does not say how text is taken apart: that goes by the vocabulary's size.
 
-// tiktokenKind is how a known vocabulary takes text apart.
+// tiktokenKind has the name of a known vocabulary and its way to take text apart.
 type tiktokenKind struct {
 	name string
 	scan scanner

@@ -100,7 +100,7 @@ func TestBounds(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sink := &kept{}
-			x := NewExchange(api.Chat{})
+			x := NewExchange(api.Chat)
 			x.Sink, x.Request, x.Asked, x.Memory = sink, []byte("POST"), api.Asked{Tokens: 4, Choices: 2}, NewMemory(64<<20)
 			x.Begin(blank(c.stream, false))
 			x.MarkSent(0)
@@ -149,7 +149,7 @@ func TestBoundsLeaveHonestAnswersAlone(t *testing.T) {
 		{"long reasoning", api.Asked{Tokens: 16}, slicesOf(30_000, choice(`{"reasoning_content":"y"}`))},
 		{"length left to the server", api.Asked{}, slicesOf(200_000, letter)},
 	} {
-		x := NewExchange(api.Chat{})
+		x := NewExchange(api.Chat)
 		x.Sink, x.Asked = discard{}, c.asked
 		x.Begin(blank(true, false))
 		x.MarkSent(0)
@@ -178,7 +178,7 @@ func TestMemory(t *testing.T) {
 	m := NewMemory(4 << 20)
 	var all []*Exchange
 	for range 16 {
-		x := NewExchange(api.Chat{})
+		x := NewExchange(api.Chat)
 		x.Sink, x.Asked, x.Memory = discard{}, api.Asked{Tokens: 100_000}, m
 		x.Begin(blank(false, false))
 		x.MarkSent(0)
@@ -239,7 +239,7 @@ func TestAsked(t *testing.T) {
 		if c.option != "" {
 			o.Body = []byte(c.option)
 		}
-		if got := (api.Chat{}).Asked(r, o); got != c.want {
+		if got := (api.Chat).Asked(r, o); got != c.want {
 			t.Errorf("%+v: %+v", c, got)
 		}
 	}
@@ -304,7 +304,7 @@ func TestUsageThatCannotBe(t *testing.T) {
 // large buffer is kept for the next answer.
 func TestMemoryOfTakenAnswers(t *testing.T) {
 	m := NewMemory(8 << 20)
-	x := NewExchange(api.Triton{})
+	x := NewExchange(api.Triton)
 	x.Sink, x.Asked, x.Memory, x.Spell, x.Keep = discard{}, api.Asked{Tokens: 100_000}, m, true, true
 	x.Begin(blank(true, false))
 	x.MarkSent(0)

@@ -33,7 +33,7 @@ func started(c net.Conn) (*Conn, chan ending) {
 }
 
 func asked(path string, size int) *Exchange {
-	x := NewExchange(api.Chat{})
+	x := NewExchange(api.Chat)
 	x.Sink = discard{}
 	x.Begin(blank(true, false))
 	x.Request = append(AppendHead(nil, "POST", "h", path, nil, size), make([]byte, size)...)

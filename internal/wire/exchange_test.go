@@ -48,7 +48,7 @@ type read struct {
 // play gives reads to a new exchange and closes it with err unless the
 // answer is complete before. The request is sent at 0.
 func play(stream bool, err error, reads ...read) (*Exchange, []record.Chunk) {
-	return playAs(api.Chat{}, stream, err, reads...)
+	return playAs(api.Chat, stream, err, reads...)
 }
 
 // playAs does so with an answer in another API.
@@ -371,16 +371,16 @@ var oddAnswers = []struct {
 		want: `failed finish_abort 200 abort whole text=0 HD reusable | the server ended the response with finish reason "abort"`},
 	{name: "insufficient_system_resource", bytes: streamed(textEvent("Hi"), finish("insufficient_system_resource"), done),
 		want: `failed finish_insufficient_system_resource 200 insufficient_system_resource text=2 first=-1 chunks=0a HETALD reusable | the server ended the response with finish reason "insufficient_system_resource"`},
-	{name: "Ollama, unload", api: api.Ollama{}, bytes: strings.Replace(streamHead, "text/event-stream", "application/x-ndjson", 1) +
+	{name: "Ollama, unload", api: api.Ollama, bytes: strings.Replace(streamHead, "text/event-stream", "application/x-ndjson", 1) +
 		chunk(`{"message":{"content":"Hi"},"done":false}`+"\n"+`{"message":{"content":""},"done":true,"done_reason":"unload"}`+"\n") + lastChunk,
 		want: `failed finish_unload 200 unload text=2 first=-1 chunks=0a HETALD reusable | the server ended the response with finish reason "unload"`},
-	{name: "SGLang's own, abort with a message", api: api.SGLang{}, bytes: streamed(`{"text":"Hi","meta_info":{"finish_reason":{"type":"abort","message":"out of memory"}}}`, done),
+	{name: "SGLang's own, abort with a message", api: api.SGLang, bytes: streamed(`{"text":"Hi","meta_info":{"finish_reason":{"type":"abort","message":"out of memory"}}}`, done),
 		want: "failed finish_abort 200 abort text=2 first=-1 chunks=0a HETALD reusable | out of memory"},
-	{name: "Responses, failed without an error", api: api.Responses{}, whole: true, bytes: answered("200 OK", jsonType, `{"status":"failed","output":[]}`),
+	{name: "Responses, failed without an error", api: api.Responses, whole: true, bytes: answered("200 OK", jsonType, `{"status":"failed","output":[]}`),
 		want: `failed finish_failed 200 failed whole text=0 HD reusable | the server ended the response with finish reason "failed"`},
 	{name: "content filter", bytes: streamed(textEvent("Hi"), finish("content_filter"), done),
 		want: `failed content_filter 200 content_filter text=2 first=-1 chunks=0a HETALD reusable | the server ended the response with finish reason "content_filter"`},
-	{name: "Anthropic, refusal", api: api.Anthropic{}, bytes: streamed(`{"type":"content_block_delta","delta":{"type":"text_delta","text":"Hi"}}`, `{"type":"message_delta","delta":{"stop_reason":"refusal"}}`, `{"type":"message_stop"}`),
+	{name: "Anthropic, refusal", api: api.Anthropic, bytes: streamed(`{"type":"content_block_delta","delta":{"type":"text_delta","text":"Hi"}}`, `{"type":"message_delta","delta":{"stop_reason":"refusal"}}`, `{"type":"message_stop"}`),
 		want: `failed content_filter 200 refusal text=2 first=-1 chunks=0a HETALD reusable | the server ended the response with finish reason "refusal"`},
 	{name: "a reason that nobody knows", bytes: streamed(textEvent("Hi"), finish("max_time_reached"), usage(1), done),
 		want: "ok 200 max_time_reached text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable"},
@@ -400,7 +400,7 @@ var oddAnswers = []struct {
 		want: "ok 200 stop whole text=2 usage=-1/-1/1/-1 HD reusable | usage not believed: 0 prompt tokens, where a prompt was sent"},
 	{name: "usage that shrinks", bytes: streamed(counted("a", 1), counted("b", 3), finish("stop"), usage(2), done),
 		want: "ok 200 stop text=2 first=1 chunks=1a,2a usage=9/-1/3/-1 HETALD reusable | usage not believed: its completion tokens went from 3 back to 2"},
-	{name: "Ollama, eval_count 0", api: api.Ollama{}, bytes: strings.Replace(streamHead, "text/event-stream", "application/x-ndjson", 1) +
+	{name: "Ollama, eval_count 0", api: api.Ollama, bytes: strings.Replace(streamHead, "text/event-stream", "application/x-ndjson", 1) +
 		chunk(`{"message":{"content":"Hi"},"done":false}`+"\n"+`{"message":{"content":""},"done":true,"done_reason":"stop","prompt_eval_count":9,"eval_count":0}`+"\n") + lastChunk,
 		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/-1/-1 HETALD reusable | usage not believed: 0 completion tokens, where 2 bytes of text came"},
 	{name: "a usage of an empty response", bytes: streamed(role, finish("stop"), usage(0), done),
@@ -411,7 +411,7 @@ var oddAnswers = []struct {
 		want: "failed empty 200 length text=0 usage=9/-1/20/-1 HELD reusable | the response has no text, and its usage counts 20 tokens"},
 	{name: "whole, no text", whole: true, bytes: answered("200 OK", jsonType, `{"choices":[{"index":0,"message":{"content":""},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":20}}`),
 		want: "failed empty 200 stop whole text=0 usage=9/-1/20/-1 HD reusable | the response has no text, and its usage counts 20 tokens"},
-	{name: "Ollama, no text", api: api.Ollama{}, bytes: strings.Replace(streamHead, "text/event-stream", "application/x-ndjson", 1) +
+	{name: "Ollama, no text", api: api.Ollama, bytes: strings.Replace(streamHead, "text/event-stream", "application/x-ndjson", 1) +
 		chunk(`{"message":{"content":""},"done":true,"done_reason":"length","prompt_eval_count":9,"eval_count":20}`+"\n") + lastChunk,
 		want: "failed empty 200 length text=0 usage=9/-1/20/-1 HELD reusable | the response has no text, and its usage counts 20 tokens"},
 	{name: "an end at once", bytes: streamed(role, finish("stop"), usage(1), done),
@@ -424,11 +424,11 @@ var oddAnswers = []struct {
 		want: "ok 200 stop text=0 usage=9/-1/20/-1 HELD reusable"},
 	{name: "audio that is null", bytes: streamed(choice(`{"content":null,"audio":null,"images":[]}`), finish("stop"), usage(20), done),
 		want: "failed empty 200 stop text=0 usage=9/-1/20/-1 HELD reusable | the response has no text, and its usage counts 20 tokens"},
-	{name: "Anthropic, encrypted reasoning alone", api: api.Anthropic{}, bytes: streamed(`{"type":"content_block_start","index":0,"content_block":{"type":"redacted_thinking","data":"EmwKAhgB"}}`, `{"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"input_tokens":9,"output_tokens":20}}`, `{"type":"message_stop"}`),
+	{name: "Anthropic, encrypted reasoning alone", api: api.Anthropic, bytes: streamed(`{"type":"content_block_start","index":0,"content_block":{"type":"redacted_thinking","data":"EmwKAhgB"}}`, `{"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"input_tokens":9,"output_tokens":20}}`, `{"type":"message_stop"}`),
 		want: "ok 200 length text=0 usage=9/-1/20/-1 HELD reusable"},
-	{name: "Anthropic, no text", api: api.Anthropic{}, bytes: streamed(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":9,"output_tokens":20}}`, `{"type":"message_stop"}`),
+	{name: "Anthropic, no text", api: api.Anthropic, bytes: streamed(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":9,"output_tokens":20}}`, `{"type":"message_stop"}`),
 		want: "failed empty 200 stop text=0 usage=9/-1/20/-1 HELD reusable | the response has no text, and its usage counts 20 tokens"},
-	{name: "Gemini, an image alone", api: api.Gemini{}, bytes: streamed(`{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"image/png","data":"aa"}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":20}}`),
+	{name: "Gemini, an image alone", api: api.Gemini, bytes: streamed(`{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"image/png","data":"aa"}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":20}}`),
 		want: "ok 200 stop text=0 usage=9/-1/20/-1 HELD reusable"},
 
 	// Bodies that are not what their headers say.
@@ -480,7 +480,7 @@ var oddAnswers = []struct {
 		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
 	{name: "counts in quotes", bytes: streamed(textEvent("Hi"), finish("stop"), `{"choices":[],"usage":{"prompt_tokens":"9","completion_tokens":"1"}}`, done),
 		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable"},
-	{name: "Ollama, an empty line's null", api: api.Ollama{}, skipped: 1, bytes: strings.Replace(streamHead, "text/event-stream", "application/x-ndjson", 1) +
+	{name: "Ollama, an empty line's null", api: api.Ollama, skipped: 1, bytes: strings.Replace(streamHead, "text/event-stream", "application/x-ndjson", 1) +
 		chunk("null\n"+`{"message":{"content":"Hi"},"done":false}`+"\n"+`{"done":true}`+"\n") + lastChunk,
 		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
 
@@ -518,31 +518,31 @@ var oddAnswers = []struct {
 	{name: "gzip, whole", whole: true, bytes: strings.Replace(gzipped(gzip.DefaultCompression, 1, `{"choices":[{"index":0,"message":{"content":"Hi"},"finish_reason":"stop"}]}`), "text/event-stream", jsonType, 1),
 		want: "ok 200 stop whole text=2 HD reusable"},
 	// More of the same kinds, written once these were mended.
-	{name: "completions, abort", api: api.Completions{}, bytes: streamed(`{"choices":[{"index":0,"text":"Hi","finish_reason":null}]}`, `{"choices":[{"index":0,"text":"","finish_reason":"abort"}]}`, done),
+	{name: "completions, abort", api: api.Completions, bytes: streamed(`{"choices":[{"index":0,"text":"Hi","finish_reason":null}]}`, `{"choices":[{"index":0,"text":"","finish_reason":"abort"}]}`, done),
 		want: `failed finish_abort 200 abort text=2 first=-1 chunks=0a HETALD reusable | the server ended the response with finish reason "abort"`},
-	{name: "TGI's own, a reason of an error", api: api.TGI{}, bytes: streamed(`{"index":1,"token":{"id":5,"text":"Hi","special":false},"generated_text":null,"details":null}`, `{"index":2,"token":{"id":2,"text":"","special":true},"generated_text":"Hi","details":{"finish_reason":"error","generated_tokens":1}}`),
+	{name: "TGI's own, a reason of an error", api: api.TGI, bytes: streamed(`{"index":1,"token":{"id":5,"text":"Hi","special":false},"generated_text":null,"details":null}`, `{"index":2,"token":{"id":2,"text":"","special":true},"generated_text":"Hi","details":{"finish_reason":"error","generated_tokens":1}}`),
 		want: `failed finish_error 200 error text=2 first=1 chunks=1a usage=-1/-1/1/-1 HETALD reusable | the server ended the response with finish reason "error"`},
-	{name: "llama.cpp's own, cancelled", api: api.LlamaCpp{}, bytes: streamed(`{"content":"Hi","stop":false}`, `{"content":"","stop":true,"stop_type":"cancelled","tokens_predicted":1,"tokens_evaluated":9}`),
+	{name: "llama.cpp's own, cancelled", api: api.LlamaCpp, bytes: streamed(`{"content":"Hi","stop":false}`, `{"content":"","stop":true,"stop_type":"cancelled","tokens_predicted":1,"tokens_evaluated":9}`),
 		want: `failed finish_cancelled 200 cancelled text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable | the server ended the response with finish reason "cancelled"`},
-	{name: "Gemini, a malformed call", api: api.Gemini{}, bytes: streamed(`{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"MALFORMED_FUNCTION_CALL","index":0}]}`),
+	{name: "Gemini, a malformed call", api: api.Gemini, bytes: streamed(`{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"MALFORMED_FUNCTION_CALL","index":0}]}`),
 		want: `failed finish_malformed_function_call 200 MALFORMED_FUNCTION_CALL text=2 first=-1 chunks=0a HETALD reusable | the server ended the response with finish reason "MALFORMED_FUNCTION_CALL"`},
-	{name: "Gemini, another reason", api: api.Gemini{}, bytes: streamed(`{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"OTHER","index":0}]}`),
+	{name: "Gemini, another reason", api: api.Gemini, bytes: streamed(`{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"OTHER","index":0}]}`),
 		want: "ok 200 OTHER text=2 first=-1 chunks=0a HETALD reusable"},
-	{name: "Responses, incomplete for the filter", api: api.Responses{}, whole: true, bytes: answered("200 OK", jsonType, `{"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[{"type":"message","content":[{"type":"output_text","text":"Hi"}]}]}`),
+	{name: "Responses, incomplete for the filter", api: api.Responses, whole: true, bytes: answered("200 OK", jsonType, `{"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[{"type":"message","content":[{"type":"output_text","text":"Hi"}]}]}`),
 		want: `failed content_filter 200 content_filter whole text=0 HD reusable | the server ended the response with finish reason "content_filter"`},
 
-	{name: "Anthropic, zeros at the end", api: api.Anthropic{}, bytes: streamed(`{"type":"message_start","message":{"usage":{"input_tokens":9,"output_tokens":1}}}`, `{"type":"content_block_delta","delta":{"type":"text_delta","text":"Hi"}}`, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":0,"output_tokens":0}}`, `{"type":"message_stop"}`),
+	{name: "Anthropic, zeros at the end", api: api.Anthropic, bytes: streamed(`{"type":"message_start","message":{"usage":{"input_tokens":9,"output_tokens":1}}}`, `{"type":"content_block_delta","delta":{"type":"text_delta","text":"Hi"}}`, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":0,"output_tokens":0}}`, `{"type":"message_stop"}`),
 		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/-1/-1 HETALD reusable | usage not believed: 0 completion tokens, where 2 bytes of text came"},
-	{name: "Responses, zero output tokens", api: api.Responses{}, whole: true, bytes: answered("200 OK", jsonType, `{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"Hi"}]}],"usage":{"input_tokens":9,"output_tokens":0}}`),
+	{name: "Responses, zero output tokens", api: api.Responses, whole: true, bytes: answered("200 OK", jsonType, `{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"Hi"}]}],"usage":{"input_tokens":9,"output_tokens":0}}`),
 		want: "ok 200 stop whole text=2 usage=9/-1/-1/-1 HD reusable | usage not believed: 0 completion tokens, where 2 bytes of text came"},
-	{name: "Gemini, counts that shrink", api: api.Gemini{}, bytes: streamed(`{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"index":0}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":5}}`, `{"candidates":[{"content":{"parts":[{"text":"!"}]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":2}}`),
+	{name: "Gemini, counts that shrink", api: api.Gemini, bytes: streamed(`{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"index":0}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":5}}`, `{"candidates":[{"content":{"parts":[{"text":"!"}]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":2}}`),
 		want: "ok 200 stop text=3 first=5 chunks=5a,0a usage=9/-1/5/-1 HETALD reusable | usage not believed: its completion tokens went from 5 back to 2"},
 	{name: "a prompt of zero at first, the right one later", bytes: streamed(strings.Replace(counted("Hi", 1), `"prompt_tokens":9`, `"prompt_tokens":0`, 1), finish("stop"), usage(2), done),
 		want: "ok 200 stop text=2 first=1 chunks=1a usage=9/-1/2/-1 HETALD reusable"},
 	{name: "zero cached tokens are a count", bytes: streamed(textEvent("Hi"), finish("stop"), `{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":0}}}`, done),
 		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/0/1/-1 HETALD reusable"},
 
-	{name: "NDJSON, an error after a line", api: api.Ollama{}, bytes: strings.Replace(streamHead, "text/event-stream", "application/x-ndjson", 1) + chunk(`{"message":{"content":"Hi"},"done":false}`+"\n"+`{"error":"model runner has stopped"}`+"\n") + lastChunk,
+	{name: "NDJSON, an error after a line", api: api.Ollama, bytes: strings.Replace(streamHead, "text/event-stream", "application/x-ndjson", 1) + chunk(`{"message":{"content":"Hi"},"done":false}`+"\n"+`{"error":"model runner has stopped"}`+"\n") + lastChunk,
 		want: "failed stream_error 200 text=2 first=-1 chunks=0a HETALD reusable | model runner has stopped"},
 	{name: "words that hold the key", bytes: streamHead + chunk("upstream refused key "+testSecret+"\n") + lastChunk,
 		want: "failed unfinished 200 text=0 HD reusable | the server wrote: upstream refused key [redacted]; the stream ended without a finish reason or an end mark"},
@@ -555,7 +555,7 @@ var oddAnswers = []struct {
 	{name: "an error as a detail", bytes: streamed(`{"error":{"detail":"queue full","code":"overloaded"}}`),
 		want: "failed stream_error 200 text=0 HED reusable | queue full"},
 
-	{name: "Anthropic's ping and an empty line of data", api: api.Anthropic{}, skipped: 2, bytes: streamHead + chunk("event: ping\ndata: {\"type\": \"ping\"}\n\n"+event("")+event(`{"type":"content_block_delta","delta":{"type":"text_delta","text":"Hi"}}`)+event(`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`)+event(`{"type":"message_stop"}`)) + lastChunk,
+	{name: "Anthropic's ping and an empty line of data", api: api.Anthropic, skipped: 2, bytes: streamHead + chunk("event: ping\ndata: {\"type\": \"ping\"}\n\n"+event("")+event(`{"type":"content_block_delta","delta":{"type":"text_delta","text":"Hi"}}`)+event(`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`)+event(`{"type":"message_stop"}`)) + lastChunk,
 		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
 	{name: "heartbeats in capitals", skipped: 3, bytes: streamed("PING", "HeartBeat", "Keep-Alive", textEvent("Hi"), finish("stop"), done),
 		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
@@ -575,7 +575,7 @@ var oddAnswers = []struct {
 	{name: "an image among the parts", bytes: streamed(choice(`{"content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}},{"type":"text","text":"Hi"}]}`), finish("stop"), done),
 		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
 
-	{name: "gzip, Ollama's lines", api: api.Ollama{}, bytes: strings.Replace(gzipped(gzip.BestCompression, 1, `{"message":{"content":"Hi"},"done":false}`+"\n", `{"done":true,"prompt_eval_count":9,"eval_count":1}`+"\n"), "text/event-stream", "application/x-ndjson", 1),
+	{name: "gzip, Ollama's lines", api: api.Ollama, bytes: strings.Replace(gzipped(gzip.BestCompression, 1, `{"message":{"content":"Hi"},"done":false}`+"\n", `{"done":true,"prompt_eval_count":9,"eval_count":1}`+"\n"), "text/event-stream", "application/x-ndjson", 1),
 		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable"},
 	{name: "gzip that is cut", bytes: strings.Replace(gzipped(gzip.DefaultCompression, 1, event(textEvent("Hi")), event(finish("stop")), event(done)), lastChunk, "", 1)[:230],
 		want: "failed closed 200 text=0 HD | the connection was closed before the answer's end"},
@@ -587,7 +587,7 @@ func TestOddAnswers(t *testing.T) {
 	for _, c := range oddAnswers {
 		a := c.api
 		if a == nil {
-			a = api.Chat{}
+			a = api.Chat
 		}
 		x, chunks := playAs(a, !c.whole, nil, read{c.bytes, 10, false})
 		if got := digest(x, chunks); got != c.want || x.Row.Skipped != c.skipped {
@@ -627,7 +627,7 @@ func gzippedNamed(pieces ...string) string {
 // A read that unpacks to very much is left once nobody follows the response any more.
 func TestGzipIsLeftAtTheTimeout(t *testing.T) {
 	bomb := gzipped(gzip.BestCompression, 1, strings.Repeat(":\n\n", 4_000_000))
-	x := NewExchange(api.Chat{})
+	x := NewExchange(api.Chat)
 	x.Sink, x.Asked = &kept{}, testAsked
 	x.Begin(blank(true, false))
 	x.MarkSent(0)
@@ -894,7 +894,7 @@ func TestChoicesOfAStepAreNotMerged(t *testing.T) {
 
 func TestAbandon(t *testing.T) {
 	begin := func(s string) *Exchange {
-		x := NewExchange(api.Chat{})
+		x := NewExchange(api.Chat)
 		x.Sink = &kept{}
 		x.Begin(blank(true, true))
 		x.MarkSent(0)
@@ -925,7 +925,7 @@ func TestAbandon(t *testing.T) {
 		}
 	}
 	// Abandoned between the failure of a stale connection and the second try.
-	x := NewExchange(api.Chat{})
+	x := NewExchange(api.Chat)
 	x.Begin(blank(true, true))
 	x.MarkSent(0)
 	x.Close(5, io.EOF)
@@ -950,7 +950,7 @@ func TestStale(t *testing.T) {
 		{true, "", io.EOF, true}, {true, "", nil, true}, {true, "", syscall.ECONNRESET, true}, {true, "", syscall.EPIPE, true},
 		{false, "", io.EOF, false}, {true, "H", io.EOF, false}, {true, "", &DialError{Class: record.ErrConnect}, false},
 	} {
-		x := NewExchange(api.Chat{})
+		x := NewExchange(api.Chat)
 		x.Begin(blank(true, c.reused))
 		x.MarkSent(1)
 		if c.bytes != "" {
@@ -971,7 +971,7 @@ func TestStale(t *testing.T) {
 
 // An exchange that is used again remembers nothing.
 func TestExchangeIsUsedAgain(t *testing.T) {
-	x := NewExchange(api.Chat{})
+	x := NewExchange(api.Chat)
 	x.Secret, x.Asked = testSecret, testAsked
 	for range 2 {
 		for _, c := range answers {
@@ -1019,7 +1019,7 @@ func TestHugeAnswers(t *testing.T) {
 	for _, head := range []string{
 		"HTTP/1.1 500 No\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n",
 	} {
-		x := NewExchange(api.Chat{})
+		x := NewExchange(api.Chat)
 		x.Begin(blank(true, false))
 		x.MarkSent(0)
 		x.Feed([]byte(head), stamp.Arrival{Time: 1})
@@ -1076,7 +1076,7 @@ func (discard) Chunk(record.Chunk) {}
 func (discard) Done(*record.Row)   {}
 
 func BenchmarkFeed(b *testing.B) {
-	x := NewExchange(api.Chat{})
+	x := NewExchange(api.Chat)
 	x.Sink = discard{}
 	x.Begin(blank(true, false))
 	x.MarkSent(0)
@@ -1102,7 +1102,7 @@ func BenchmarkFeedUsage(b *testing.B) {
 	const tail = `"logprobs":null,"finish_reason":null,"token_ids":null}]`
 	for name, usage := range map[string]string{"without": "}", "with": `,"usage":{"prompt_tokens":9,"total_tokens":%d,"completion_tokens":%d,"completion_tokens_details":null}}`} {
 		b.Run(name, func(b *testing.B) {
-			x := NewExchange(api.Chat{})
+			x := NewExchange(api.Chat)
 			x.Sink = discard{}
 			x.Begin(blank(true, false))
 			x.MarkSent(0)
@@ -1136,7 +1136,7 @@ func BenchmarkFeedUsage(b *testing.B) {
 func BenchmarkFeedMany(b *testing.B) {
 	var all []*Exchange
 	for range 4000 {
-		x := NewExchange(api.Chat{})
+		x := NewExchange(api.Chat)
 		x.Sink = discard{}
 		x.Begin(blank(true, false))
 		x.MarkSent(0)
@@ -1156,7 +1156,7 @@ func BenchmarkFeedMany(b *testing.B) {
 }
 
 func TestFeedAllocatesNothing(t *testing.T) {
-	x := NewExchange(api.Chat{})
+	x := NewExchange(api.Chat)
 	x.Sink = discard{}
 	x.Begin(blank(true, false))
 	x.MarkSent(0)
@@ -1186,14 +1186,14 @@ func BenchmarkFeedAPIs(b *testing.B) {
 		api    api.API
 		events []string
 	}{
-		"chat":      {api.Chat{}, []string{event(typicalEvent)}},
-		"responses": {api.Responses{}, numbered("event: response.output_text.delta\ndata: {\"content_index\":0,\"delta\":\" careless\",\"item_id\":\"msg_bbd1ed81405514ab\",\"logprobs\":[],\"output_index\":0,\"sequence_number\":%d,\"type\":\"response.output_text.delta\"}\n\n")},
-		"anthropic": {api.Anthropic{}, []string{"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\" careless\"},\"index\":0}\n\n"}},
-		"sglang":    {api.SGLang{}, numbered("data: {\"text\":\" careless\",\"output_ids\":[17],\"meta_info\":{\"id\":\"b3c5a4d0bba37776\",\"finish_reason\":null,\"prompt_tokens\":9,\"weight_version\":\"default\",\"total_retractions\":0,\"completion_tokens\":%d,\"cached_tokens\":0}}\n\n")},
-		"tgi":       {api.TGI{}, numbered("data:{\"index\":%d,\"token\":{\"id\":17,\"text\":\" careless\",\"logprob\":-0.5,\"special\":false},\"generated_text\":null,\"details\":null}\n\n")},
-		"ollama":    {api.Ollama{}, numbered("{\"model\":\"tiny\",\"created_at\":\"2026-11-23T08:00:00.%dZ\",\"message\":{\"role\":\"assistant\",\"content\":\" careless\"},\"done\":false}\n")},
-		"llamacpp":  {api.LlamaCpp{}, numbered("data: {\"index\":0,\"content\":\" careless\",\"tokens\":[],\"stop\":false,\"id_slot\":-1,\"tokens_predicted\":%d,\"tokens_evaluated\":9}\n\n")},
-		"gemini":    {api.Gemini{}, numbered("data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\" careless\"}],\"role\":\"model\"},\"index\":0}],\"usageMetadata\":{\"promptTokenCount\":9,\"candidatesTokenCount\":%d}}\n\n")},
+		"chat":      {api.Chat, []string{event(typicalEvent)}},
+		"responses": {api.Responses, numbered("event: response.output_text.delta\ndata: {\"content_index\":0,\"delta\":\" careless\",\"item_id\":\"msg_bbd1ed81405514ab\",\"logprobs\":[],\"output_index\":0,\"sequence_number\":%d,\"type\":\"response.output_text.delta\"}\n\n")},
+		"anthropic": {api.Anthropic, []string{"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\" careless\"},\"index\":0}\n\n"}},
+		"sglang":    {api.SGLang, numbered("data: {\"text\":\" careless\",\"output_ids\":[17],\"meta_info\":{\"id\":\"b3c5a4d0bba37776\",\"finish_reason\":null,\"prompt_tokens\":9,\"weight_version\":\"default\",\"total_retractions\":0,\"completion_tokens\":%d,\"cached_tokens\":0}}\n\n")},
+		"tgi":       {api.TGI, numbered("data:{\"index\":%d,\"token\":{\"id\":17,\"text\":\" careless\",\"logprob\":-0.5,\"special\":false},\"generated_text\":null,\"details\":null}\n\n")},
+		"ollama":    {api.Ollama, numbered("{\"model\":\"tiny\",\"created_at\":\"2026-11-23T08:00:00.%dZ\",\"message\":{\"role\":\"assistant\",\"content\":\" careless\"},\"done\":false}\n")},
+		"llamacpp":  {api.LlamaCpp, numbered("data: {\"index\":0,\"content\":\" careless\",\"tokens\":[],\"stop\":false,\"id_slot\":-1,\"tokens_predicted\":%d,\"tokens_evaluated\":9}\n\n")},
+		"gemini":    {api.Gemini, numbered("data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\" careless\"}],\"role\":\"model\"},\"index\":0}],\"usageMetadata\":{\"promptTokenCount\":9,\"candidatesTokenCount\":%d}}\n\n")},
 	} {
 		b.Run(name, func(b *testing.B) {
 			x := NewExchange(c.api)

@@ -23,7 +23,7 @@ func TestRateLimits(t *testing.T) {
 		"date: Mon, 23 Nov 2026 12:00:00 GMT\r\nx-ratelimit-remaining-requests: 0\r\nx-ratelimit-reset-requests: 9999-12-31T23:59:59Z\r\n":                                                           "-1/0 -1/-1; 0 of 0 until 1000000000",
 		"server: x\r\n": "-1/-1 -1/-1; none",
 	} {
-		x := NewExchange(api.Chat{})
+		x := NewExchange(api.Chat)
 		x.Sink = &kept{}
 		row := record.BlankRow()
 		row.InputPlanned, row.OutputPlanned = 90, 10
@@ -39,7 +39,7 @@ func TestRateLimits(t *testing.T) {
 			t.Errorf("%q: %s, want %s", head, got, want)
 		}
 	}
-	x := NewExchange(api.Chat{})
+	x := NewExchange(api.Chat)
 	x.Sink = &kept{}
 	x.Begin(record.BlankRow())
 	x.MarkSent(0)

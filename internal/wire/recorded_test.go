@@ -131,7 +131,7 @@ func TestRecordedAnswersInPieces(t *testing.T) {
 func TestUnmarkedStream(t *testing.T) {
 	text := streamHead + chunk(event(`{"text_output":" Hi"}`)) + chunk(event(`{"text_output":" you"}`))
 	for body, want := range map[string]string{text + lastChunk: "ok 200", text: "failed closed 200"} {
-		x, chunks := playAs(api.Triton{}, true, nil, read{body, 10, false})
+		x, chunks := playAs(api.Triton, true, nil, read{body, 10, false})
 		if got := digest(x, chunks); !strings.HasPrefix(got, want) || len(chunks) != 2 {
 			t.Errorf("%s, want %s", got, want)
 		}

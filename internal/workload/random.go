@@ -39,7 +39,7 @@ type Calibration struct {
 
 func (c Calibration) isKnown() bool { return c != Calibration{} }
 
-// ifKnown is what run.json has of a calibration, nil where none is known.
+// ifKnown returns the calibration for run.json, nil where none is known.
 func (c Calibration) ifKnown() *Calibration {
 	if !c.isKnown() {
 		return nil

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"pitot/internal/data/record"
-	"pitot/internal/data/result"
 	"pitot/internal/workload"
 )
 
@@ -13,51 +12,21 @@ import (
 //
 // Not known from it: whether thinking that it shows is all that was thought, or a
 // summary. It has no field that holds an engine to a length: answers may end early.
-type Anthropic struct{}
-
-// Name implements [API].
-func (Anthropic) Name() string          { return "anthropic" }
-func (Anthropic) Routes() []string      { return []string{"/v1/messages"} }
-func (Anthropic) Messages(Options) bool { return true }
-func (Anthropic) Models() string        { return "/v1/models" }
-func (Anthropic) KeyVariable() string   { return "ANTHROPIC_API_KEY" }
-func (Anthropic) Framing() Framing      { return EventStream }
-func (Anthropic) Decoder() Decoder      { return newFast(new(anthropicDecoder)) }
-func (Anthropic) Alias(tool string) string {
-	return map[string]string{"aiperf": "messages"}[tool]
-}
-
-// Sign implements [API].
-func (Anthropic) Sign() Sign { return Sign{Host: "api.anthropic.com"} }
-
-// List implements [API]: Anthropic's list has what is read of OpenAI's.
-func (Anthropic) List(body []byte) []Model { return Chat{}.List(body) }
-
-// Prepare implements [API].
-func (Anthropic) Prepare(_ string, o *Options) error {
-	o.MaxField = "max_tokens"
-	return nil
-}
-
-// Headers implements [API].
-func (Anthropic) Headers(key string) []Header {
-	return requestHeaders(eventsOrJSON, Header{"anthropic-version", "2023-06-01"}, Header{"x-api-key", key})
-}
-
-// Fault implements [API].
-func (Anthropic) Fault(body []byte) string { return faultOf(new(anthropicDecoder), body) }
-
-// Concede implements [API].
-func (Anthropic) Concede(refusal string, o *Options) result.Adaptation {
-	return concedeSampling(strings.ToLower(refusal), o)
+var Anthropic API = &dialect{
+	name: "anthropic", routes: []string{"/v1/messages"}, models: "/v1/models", key: "ANTHROPIC_API_KEY",
+	alias: map[string]string{"aiperf": "messages"}, sign: Sign{Host: "api.anthropic.com"}, maxField: "max_tokens",
+	decoder: func() Decoder { return newFast(new(anthropicDecoder)) },
+	headers: func(key string) []Header {
+		return requestHeaders(eventsOrJSON, Header{"anthropic-version", "2023-06-01"}, Header{"x-api-key", key})
+	},
+	concede: concedeSampling, asked: anthropicAsked, body: anthropicBody,
 }
 
 // messagesLimit is the token limit sent where the length is left to the server: the API wants a
 // limit.
 const messagesLimit = 4096
 
-// Asked implements [API].
-func (Anthropic) Asked(r *workload.Request, o Options) Asked {
+func anthropicAsked(r *workload.Request, o Options) Asked {
 	return Asked{Tokens: overlays(r, o, "").number(int64(anthropicLimit(r)), "max_tokens")}
 }
 
@@ -68,8 +37,8 @@ func anthropicLimit(r *workload.Request) int {
 	return messagesLimit
 }
 
-// Body implements [API]. What a system says stands apart from the conversation.
-func (Anthropic) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+// anthropicBody writes a request. What a system says stands apart from the conversation.
+func anthropicBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	start := len(dst)
 	dst = appendModel(dst, o)
 	system, rest := systemApart(r)

@@ -14,8 +14,7 @@ import (
 	"pitot/internal/workload/token"
 )
 
-// API is the dialect of a target. A new one is a file with a type that implements
-// this, and its entry in [All].
+// API is the dialect of a target. A new one is a file with a [dialect] and its entry in [All].
 type API interface {
 	// Name is the word used in flags and reports: "openai-chat".
 	Name() string
@@ -102,7 +101,7 @@ func requestHeaders(accept string, more ...Header) []Header {
 	return append([]Header{{"Accept", accept}}, slices.DeleteFunc(more, func(h Header) bool { return h.Value == "" })...)
 }
 
-// eventsOrJSON is what most servers answer with.
+// eventsOrJSON names the types of most servers' answers.
 const eventsOrJSON = "text/event-stream, application/json"
 
 // bearer is the header of a key, without a value where there is none.
@@ -265,12 +264,12 @@ func (e *OversizedError) Error() string {
 // All lists the APIs there are. Of two routes with the same end the longer stands
 // first.
 func All() []API {
-	return []API{Chat{}, Completions{}, Responses{}, Anthropic{}, Ollama{}, Triton{}, SGLang{}, TGI{}, LlamaCpp{}, Gemini{},
-		Embeddings{}, TEIRerank{}, Rerank{}, TEIEmbed{}}
+	return []API{Chat, Completions, Responses, Anthropic, Ollama, Triton, SGLang, TGI, LlamaCpp, Gemini,
+		Embeddings, TEIRerank, Rerank, TEIEmbed}
 }
 
 // Default is the API of a server of which nothing is known yet.
-func Default() API { return Chat{} }
+func Default() API { return Chat }
 
 // Names lists their names.
 func Names() (names []string) {

@@ -49,7 +49,7 @@ func TestAPIs(t *testing.T) {
 			t.Errorf("%s reads a fault in HTML: %s", a.Name(), got)
 		}
 	}
-	if models, ok := ModelsPath(Chat{}, "/openai/chat/completions?api-version=1"); !ok || models != "/openai/models" {
+	if models, ok := ModelsPath(Chat, "/openai/chat/completions?api-version=1"); !ok || models != "/openai/models" {
 		t.Errorf("models at %q", models)
 	}
 }
@@ -58,7 +58,7 @@ func TestAPIs(t *testing.T) {
 func TestPrepare(t *testing.T) {
 	var o Options
 	for _, engine := range []string{"", "vllm"} {
-		if err := (Chat{}).Prepare(engine, &o); err != nil {
+		if err := Chat.Prepare(engine, &o); err != nil {
 			t.Fatal(err)
 		}
 		if o.MaxField != "max_tokens" || o.IgnoreEOS != (engine == "vllm") || o.RunningUsage != (engine == "vllm") {
@@ -67,13 +67,13 @@ func TestPrepare(t *testing.T) {
 	}
 	for body, refused := range map[string]bool{`{"sampling_params":{"n":2}}`: true, `{"sampling_params":{"n":1}}`: false} {
 		o := Options{Body: []byte(body)}
-		_, err := (SGLang{}).Body(nil, &workload.Request{Body: o.Body}, Options{Vocab: token.Universal()})
-		if got := (SGLang{}).Prepare("", &o); (got != nil) != refused || (err != nil) != refused || refused && say.HintOf(got) == "" {
+		_, err := SGLang.Body(nil, &workload.Request{Body: o.Body}, Options{Vocab: token.Universal()})
+		if got := SGLang.Prepare("", &o); (got != nil) != refused || (err != nil) != refused || refused && say.HintOf(got) == "" {
 			t.Errorf("%s: %v, %v", body, got, err)
 		}
 	}
-	list := Chat{}.List([]byte(`{"data":[{"id":"a","owned_by":"vllm","max_model_len":8192},{"id":"b"}]}`))
-	if got := (Chat{}).List([]byte(`{"data":[{"id":"c","owned_by":"llamacpp","meta":{"n_ctx":1024,"n_ctx_train":4096}}]}`)); len(got) != 1 || got[0] != (Model{Name: "c", Engine: "llamacpp", Context: 1024}) {
+	list := Chat.List([]byte(`{"data":[{"id":"a","owned_by":"vllm","max_model_len":8192},{"id":"b"}]}`))
+	if got := Chat.List([]byte(`{"data":[{"id":"c","owned_by":"llamacpp","meta":{"n_ctx":1024,"n_ctx_train":4096}}]}`)); len(got) != 1 || got[0] != (Model{Name: "c", Engine: "llamacpp", Context: 1024}) {
 		t.Errorf("%+v", got)
 	}
 	if len(list) != 2 || list[0] != (Model{Name: "a", Engine: "vllm", Context: 8192}) || list[1] != (Model{Name: "b"}) {

@@ -47,7 +47,7 @@ func appendPrompt(dst []byte, r *workload.Request, o Options) []byte {
 }
 
 // TakesIDs says whether an API takes a prompt of token ids.
-func TakesIDs(a API) bool { return a == API(Completions{}) || a == API(SGLang{}) }
+func TakesIDs(a API) bool { return a == Completions || a == SGLang }
 
 // appendIDs writes the prompt as token ids: those of its text where there is something to make
 // them with, else some for its generated words.

@@ -30,59 +30,59 @@ func TestBodyGolden(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"chat", Chat{}, workload.Request{Messages: user(generated), Output: 5}, base,
+		{"chat", Chat, workload.Request{Messages: user(generated), Output: 5}, base,
 			`{"model":"m","messages":[{"role":"user","content":"` + words + `"}],"max_tokens":5,"temperature":0,"stream":true,"stream_options":{"include_usage":true}}`},
-		{"completions", Completions{}, workload.Request{Messages: user(generated), Output: 5}, base,
+		{"completions", Completions, workload.Request{Messages: user(generated), Output: 5}, base,
 			`{"model":"m","prompt":"` + words + `","max_tokens":5,"temperature":0,"stream":true,"stream_options":{"include_usage":true}}`},
-		{"chat, literal", Chat{}, workload.Request{Messages: user(literal), Output: workload.Unknown}, with(func(o *Options) { o.Stream = false }),
+		{"chat, literal", Chat, workload.Request{Messages: user(literal), Output: workload.Unknown}, with(func(o *Options) { o.Stream = false }),
 			`{"model":"m","messages":[{"role":"user","content":"` + escaped + `"}],"temperature":0}`},
-		{"completions, literal", Completions{}, workload.Request{Messages: user(literal)}, with(func(o *Options) { o.Stream = false }),
+		{"completions, literal", Completions, workload.Request{Messages: user(literal)}, with(func(o *Options) { o.Stream = false }),
 			`{"model":"m","prompt":"` + escaped + `","temperature":0}`},
-		{"several messages", Chat{}, workload.Request{Messages: append([]workload.Message{{Role: "system", Segments: []workload.Segment{{Text: "be \"brief\""}}}}, user(generated)...), Output: 1}, with(func(o *Options) { o.Stream = false }),
+		{"several messages", Chat, workload.Request{Messages: append([]workload.Message{{Role: "system", Segments: []workload.Segment{{Text: "be \"brief\""}}}}, user(generated)...), Output: 1}, with(func(o *Options) { o.Stream = false }),
 			`{"model":"m","messages":[{"role":"system","content":"be \"brief\""},{"role":"user","content":"` + words + `"}],"max_tokens":1,"temperature":0}`},
-		{"exact", Chat{}, workload.Request{Messages: user(generated), Output: 5, Exact: true}, with(func(o *Options) { o.IgnoreEOS, o.MinTokens, o.Stream = true, true, false }),
+		{"exact", Chat, workload.Request{Messages: user(generated), Output: 5, Exact: true}, with(func(o *Options) { o.IgnoreEOS, o.MinTokens, o.Stream = true, true, false }),
 			`{"model":"m","messages":[{"role":"user","content":"` + words + `"}],"max_tokens":5,"min_tokens":5,"ignore_eos":true,"temperature":0}`},
-		{"not exact", Chat{}, workload.Request{Messages: user(generated), Output: 5}, with(func(o *Options) { o.IgnoreEOS, o.MinTokens, o.Stream = true, true, false }),
+		{"not exact", Chat, workload.Request{Messages: user(generated), Output: 5}, with(func(o *Options) { o.IgnoreEOS, o.MinTokens, o.Stream = true, true, false }),
 			`{"model":"m","messages":[{"role":"user","content":"` + words + `"}],"max_tokens":5,"temperature":0}`},
-		{"usage with every event", Completions{}, workload.Request{Messages: user(generated)}, with(func(o *Options) { o.RunningUsage = true }),
+		{"usage with every event", Completions, workload.Request{Messages: user(generated)}, with(func(o *Options) { o.RunningUsage = true }),
 			`{"model":"m","prompt":"` + words + `","temperature":0,"stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}`},
-		{"concessions", Chat{}, workload.Request{Messages: user(generated), Output: 5}, with(func(o *Options) { o.MaxField, o.NoUsage, o.NoTemperature = "max_completion_tokens", true, true }),
+		{"concessions", Chat, workload.Request{Messages: user(generated), Output: 5}, with(func(o *Options) { o.MaxField, o.NoUsage, o.NoTemperature = "max_completion_tokens", true, true }),
 			`{"model":"m","messages":[{"role":"user","content":"` + words + `"}],"max_completion_tokens":5,"stream":true}`},
-		{"model with quotes", Chat{}, workload.Request{Messages: user(generated)}, with(func(o *Options) { o.Model, o.Stream = `a"b`, false }),
+		{"model with quotes", Chat, workload.Request{Messages: user(generated)}, with(func(o *Options) { o.Model, o.Stream = `a"b`, false }),
 			`{"model":"a\"b","messages":[{"role":"user","content":"` + words + `"}],"temperature":0}`},
-		{"merged", Chat{}, workload.Request{Messages: user(generated), Output: 5, Body: []byte(`{"top_p":0.5,"seed":1,"stream_options": null}`)}, with(func(o *Options) { o.Body = []byte(`{"temperature":null,"seed":2,"extra":{"a":[1]}}`) }),
+		{"merged", Chat, workload.Request{Messages: user(generated), Output: 5, Body: []byte(`{"top_p":0.5,"seed":1,"stream_options": null}`)}, with(func(o *Options) { o.Body = []byte(`{"temperature":null,"seed":2,"extra":{"a":[1]}}`) }),
 			`{"extra":{"a":[1]},"max_tokens":5,"messages":[{"role":"user","content":"` + words + `"}],"model":"m","seed":2,"stream":true,"top_p":0.5}`},
-		{"responses", Responses{}, workload.Request{Messages: user(generated), Output: 5, Exact: true}, with(func(o *Options) { o.IgnoreEOS = true }),
+		{"responses", Responses, workload.Request{Messages: user(generated), Output: 5, Exact: true}, with(func(o *Options) { o.IgnoreEOS = true }),
 			`{"model":"m","input":[{"role":"user","content":"` + words + `"}],"max_output_tokens":5,"ignore_eos":true,"temperature":0,"store":false,"stream":true}`},
-		{"responses, conceded", Responses{}, workload.Request{Messages: user(generated), Output: 5}, with(func(o *Options) { o.LeastTokens, o.NoStore, o.NoTemperature = 16, true, true }),
+		{"responses, conceded", Responses, workload.Request{Messages: user(generated), Output: 5}, with(func(o *Options) { o.LeastTokens, o.NoStore, o.NoTemperature = 16, true, true }),
 			`{"model":"m","input":[{"role":"user","content":"` + words + `"}],"max_output_tokens":16,"stream":true}`},
-		{"messages", Anthropic{}, workload.Request{Messages: append([]workload.Message{{Role: "system", Segments: []workload.Segment{{Text: "be \"brief\""}}}}, user(generated)...), Output: 5, Exact: true}, base,
+		{"messages", Anthropic, workload.Request{Messages: append([]workload.Message{{Role: "system", Segments: []workload.Segment{{Text: "be \"brief\""}}}}, user(generated)...), Output: 5, Exact: true}, base,
 			`{"model":"m","system":"be \"brief\"","messages":[{"role":"user","content":"` + words + `"}],"max_tokens":5,"temperature":0,"stream":true}`},
-		{"messages without a limit", Anthropic{}, workload.Request{Messages: user(generated), Output: workload.Unknown}, base,
+		{"messages without a limit", Anthropic, workload.Request{Messages: user(generated), Output: workload.Unknown}, base,
 			`{"model":"m","messages":[{"role":"user","content":"` + words + `"}],"max_tokens":4096,"temperature":0,"stream":true}`},
-		{"sglang", SGLang{}, workload.Request{Messages: user(generated), Output: 5, Exact: true}, with(func(o *Options) { o.IgnoreEOS = true }),
+		{"sglang", SGLang, workload.Request{Messages: user(generated), Output: 5, Exact: true}, with(func(o *Options) { o.IgnoreEOS = true }),
 			`{"text":"` + words + `","sampling_params":{"temperature":0,"max_new_tokens":5,"ignore_eos":true},"stream":true}`},
-		{"tgi", TGI{}, workload.Request{Messages: user(generated), Output: 5}, base,
+		{"tgi", TGI, workload.Request{Messages: user(generated), Output: 5}, base,
 			`{"inputs":"` + words + `","parameters":{"max_new_tokens":5,"do_sample":false,"details":true}}`},
-		{"ollama", Ollama{}, workload.Request{Messages: user(generated), Output: 5}, with(func(o *Options) { o.Route = "/api/chat" }),
+		{"ollama", Ollama, workload.Request{Messages: user(generated), Output: 5}, with(func(o *Options) { o.Route = "/api/chat" }),
 			`{"model":"m","messages":[{"role":"user","content":"` + words + `"}],"options":{"temperature":0,"num_predict":5}}`},
-		{"ollama, a prompt", Ollama{}, workload.Request{Messages: user(generated), Output: 5}, with(func(o *Options) { o.Route, o.Stream = "/api/generate", false }),
+		{"ollama, a prompt", Ollama, workload.Request{Messages: user(generated), Output: 5}, with(func(o *Options) { o.Route, o.Stream = "/api/generate", false }),
 			`{"model":"m","prompt":"` + words + `","options":{"temperature":0,"num_predict":5},"stream":false}`},
-		{"llamacpp", LlamaCpp{}, workload.Request{Messages: user(generated), Output: 5, Exact: true}, with(func(o *Options) { o.IgnoreEOS = true }),
+		{"llamacpp", LlamaCpp, workload.Request{Messages: user(generated), Output: 5, Exact: true}, with(func(o *Options) { o.IgnoreEOS = true }),
 			`{"prompt":"` + words + `","temperature":0,"n_predict":5,"ignore_eos":true,"stream":true}`},
-		{"gemini", Gemini{}, workload.Request{Messages: append([]workload.Message{{Role: "system", Segments: []workload.Segment{{Text: "be \"brief\""}}}, {Role: "assistant", Segments: []workload.Segment{{Text: "ok"}}}}, user(generated)...), Output: 5}, base,
+		{"gemini", Gemini, workload.Request{Messages: append([]workload.Message{{Role: "system", Segments: []workload.Segment{{Text: "be \"brief\""}}}, {Role: "assistant", Segments: []workload.Segment{{Text: "ok"}}}}, user(generated)...), Output: 5}, base,
 			`{"contents":[{"role":"model","parts":[{"text":"ok"}]},{"role":"user","parts":[{"text":"` + words + `"}]}],"systemInstruction":{"parts":[{"text":"be \"brief\""}]},"generationConfig":{"temperature":0,"maxOutputTokens":5}}`},
-		{"triton", Triton{}, workload.Request{Messages: user(generated), Output: 5}, base,
+		{"triton", Triton, workload.Request{Messages: user(generated), Output: 5}, base,
 			`{"text_input":"` + words + `","temperature":0,"max_tokens":5,"stream":true}`},
-		{"embeddings", Embeddings{}, workload.Request{Messages: append(user(generated), user(literal)...)}, base,
+		{"embeddings", Embeddings, workload.Request{Messages: append(user(generated), user(literal)...)}, base,
 			`{"model":"m","input":["` + words + `","` + escaped + `"],"encoding_format":"float"}`},
-		{"rerank", Rerank{}, workload.Request{Messages: append(user(literal), user(generated)...)}, with(func(o *Options) { o.Body = []byte(`{"top_n":1}`) }),
+		{"rerank", Rerank, workload.Request{Messages: append(user(literal), user(generated)...)}, with(func(o *Options) { o.Body = []byte(`{"top_n":1}`) }),
 			`{"documents":["` + words + `"],"model":"m","query":"` + escaped + `","top_n":1}`},
-		{"rerank, before there is a query", Rerank{}, workload.Request{Messages: user(generated)}, base,
+		{"rerank, before there is a query", Rerank, workload.Request{Messages: user(generated)}, base,
 			`{"model":"m","query":"a","documents":["` + words + `"]}`},
-		{"tei-embed", TEIEmbed{}, workload.Request{Messages: user(generated)}, base,
+		{"tei-embed", TEIEmbed, workload.Request{Messages: user(generated)}, base,
 			`{"inputs":["` + words + `"]}`},
-		{"tei-rerank", TEIRerank{}, workload.Request{Messages: append(user(generated), user(literal)...)}, base,
+		{"tei-rerank", TEIRerank, workload.Request{Messages: append(user(generated), user(literal)...)}, base,
 			`{"query":"` + words + `","texts":["` + escaped + `"]}`},
 	} {
 		got, err := c.api.Body([]byte("kept"), &c.req, c.o)
@@ -91,7 +91,7 @@ func TestBodyGolden(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "[1]", "{", `"x"`, "{} {}"} {
-		if got, err := (Chat{}).Body(nil, &workload.Request{Messages: user(generated), Body: []byte(bad)}, base); err == nil {
+		if got, err := Chat.Body(nil, &workload.Request{Messages: user(generated), Body: []byte(bad)}, base); err == nil {
 			t.Errorf("merged with %q: %s", bad, got)
 		}
 	}
@@ -116,7 +116,7 @@ func TestBodyIsWhatWasMeant(t *testing.T) {
 			Model, Prompt string
 			Messages      []struct{ Role, Content string }
 		}
-		chat, err := Chat{}.Body(nil, &req, o)
+		chat, err := Chat.Body(nil, &req, o)
 		if err != nil || json.Unmarshal(chat, &body) != nil || len(body.Messages) != len(req.Messages) || body.Model != o.Model {
 			t.Fatalf("%v in %s", err, chat)
 		}
@@ -125,7 +125,7 @@ func TestBodyIsWhatWasMeant(t *testing.T) {
 				t.Fatalf("message %q, want %q", body.Messages[i].Content, want)
 			}
 		}
-		completions, err := Completions{}.Body(nil, &req, o)
+		completions, err := Completions.Body(nil, &req, o)
 		if want := string(req.AppendPrompt(nil, vocab)); err != nil || json.Unmarshal(completions, &body) != nil || body.Prompt != want {
 			t.Fatalf("prompt %q, want %q (%v)", body.Prompt, want, err)
 		}
@@ -150,7 +150,7 @@ func TestPromptIDs(t *testing.T) {
 				Prompt []int `json:"prompt"`
 				IDs    []int `json:"input_ids"`
 			}
-			for _, a := range []API{Completions{}, SGLang{}} {
+			for _, a := range []API{Completions, SGLang} {
 				if body, err := a.Body(nil, &r, o); err != nil || json.Unmarshal(body, &prompt) != nil {
 					t.Fatalf("%s %v", body, err)
 				}
@@ -165,7 +165,7 @@ func TestPromptIDs(t *testing.T) {
 		}
 	})
 	o := Options{Model: "m", Vocab: token.Universal(), MaxField: "max_tokens", IDs: true}
-	for _, a := range []API{Completions{}, SGLang{}} {
+	for _, a := range []API{Completions, SGLang} {
 		if body, err := a.Body(nil, &workload.Request{Messages: user(workload.Segment{Text: "x"})}, o); err == nil {
 			t.Errorf("%s: text becomes %s", a.Name(), body)
 		}
@@ -178,7 +178,7 @@ func BenchmarkBody(b *testing.B) {
 	var dst []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		dst, _ = Chat{}.Body(dst[:0], &req, o)
+		dst, _ = Chat.Body(dst[:0], &req, o)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"pitot/internal/data/record"
-	"pitot/internal/data/result"
 	"pitot/internal/workload"
 )
 
@@ -17,27 +16,18 @@ import (
 //
 // It cannot be held to a length: answers may end early. Thoughts that it shows are
 // summaries; their tokens are counted, and are never seen.
-type Gemini struct{}
-
-// Name implements [API].
-func (Gemini) Name() string          { return "gemini" }
-func (Gemini) Messages(Options) bool { return true }
-func (Gemini) Models() string        { return "/v1beta/models" }
-func (Gemini) KeyVariable() string   { return "GEMINI_API_KEY" }
-func (Gemini) Framing() Framing      { return EventStream }
-func (Gemini) Decoder() Decoder      { return newFast(new(geminiDecoder)) }
-func (Gemini) Alias(string) string   { return "" }
-func (Gemini) Routes() []string {
-	return []string{"/v1beta/models/{model}:streamGenerateContent", "/v1beta/models/{model}:generateContent"}
+var Gemini API = &dialect{
+	name: "gemini", routes: geminiRoutes, models: "/v1beta/models", key: "GEMINI_API_KEY", maxField: "maxOutputTokens",
+	sign:    Sign{Host: "generativelanguage.googleapis.com", Path: "/v1beta/models", Field: "models", Of: "Gemini"},
+	decoder: func() Decoder { return newFast(new(geminiDecoder)) },
+	headers: func(key string) []Header { return requestHeaders(eventsOrJSON, Header{"x-goog-api-key", key}) },
+	list:    geminiModels, prepare: prepareGemini, concede: concedeSampling, asked: geminiAsked, body: geminiBody,
 }
 
-// Sign implements [API].
-func (Gemini) Sign() Sign {
-	return Sign{Host: "generativelanguage.googleapis.com", Path: "/v1beta/models", Field: "models", Of: "Gemini"}
-}
+var geminiRoutes = []string{"/v1beta/models/{model}:streamGenerateContent", "/v1beta/models/{model}:generateContent"}
 
-// List implements [API]: of the models, those that generate.
-func (Gemini) List(body []byte) (list []Model) {
+// geminiModels reads the models that generate.
+func geminiModels(body []byte) (list []Model) {
 	var answer struct {
 		Models []struct {
 			Name    string
@@ -55,36 +45,19 @@ func (Gemini) List(body []byte) (list []Model) {
 	return list
 }
 
-// Headers implements [API].
-func (Gemini) Headers(key string) []Header {
-	return requestHeaders(eventsOrJSON, Header{"x-goog-api-key", key})
-}
-
-// Prepare implements [API].
-func (a Gemini) Prepare(_ string, o *Options) error {
-	o.MaxField = "maxOutputTokens"
-	if o.Route = a.Routes()[0] + "?alt=sse"; !o.Stream {
-		o.Route = a.Routes()[1]
+func prepareGemini(_ string, o *Options) error {
+	if o.Route = geminiRoutes[0] + "?alt=sse"; !o.Stream {
+		o.Route = geminiRoutes[1]
 	}
 	return nil
 }
 
-// Fault implements [API].
-func (Gemini) Fault(body []byte) string { return faultOf(new(geminiDecoder), body) }
-
-// Concede implements [API].
-func (Gemini) Concede(refusal string, o *Options) result.Adaptation {
-	return concedeSampling(strings.ToLower(refusal), o)
-}
-
-// Asked implements [API].
-func (Gemini) Asked(r *workload.Request, o Options) Asked {
+func geminiAsked(r *workload.Request, o Options) Asked {
 	over := overlays(r, o, "generationConfig")
 	return Asked{Tokens: over.number(int64(r.Output), "maxOutputTokens"), Choices: over.number(0, "candidateCount")}
 }
 
-// Body implements [API].
-func (Gemini) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+func geminiBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	start := len(dst)
 	dst = append(dst, `{"contents":[`...)
 	system, rest := systemApart(r)

@@ -2,60 +2,27 @@ package api
 
 import (
 	"strconv"
-	"strings"
 
 	"pitot/internal/data/record"
-	"pitot/internal/data/result"
 	"pitot/internal/workload"
 )
 
 // LlamaCpp is llama.cpp's own /completion: a bare prompt, and with each event the
 // tokens so far.
-type LlamaCpp struct{}
-
-// Name implements [API].
-func (LlamaCpp) Name() string          { return "llamacpp" }
-func (LlamaCpp) Routes() []string      { return []string{"/completion"} }
-func (LlamaCpp) Messages(Options) bool { return false }
-func (LlamaCpp) Models() string        { return "/v1/models" }
-func (LlamaCpp) KeyVariable() string   { return "LLAMA_API_KEY" }
-func (LlamaCpp) Framing() Framing      { return EventStream }
-func (LlamaCpp) Decoder() Decoder      { return newFast(new(llamacppDecoder)) }
-func (LlamaCpp) Alias(string) string   { return "" }
-
-// Sign implements [API].
-func (LlamaCpp) Sign() Sign {
-	return Sign{Path: "/props", Field: "default_generation_settings", Of: "llama.cpp's server"}
+var LlamaCpp API = &dialect{
+	name: "llamacpp", routes: []string{"/completion"}, bare: true, models: "/v1/models", key: "LLAMA_API_KEY", maxField: "n_predict",
+	sign:    Sign{Path: "/props", Field: "default_generation_settings", Of: "llama.cpp's server"},
+	decoder: func() Decoder { return newFast(new(llamacppDecoder)) },
+	prepare: func(_ string, o *Options) error { o.IgnoreEOS = true; return nil },
+	concede: concedeSampling, asked: llamacppAsked, body: llamacppBody,
 }
 
-// List implements [API].
-func (LlamaCpp) List(body []byte) []Model { return Chat{}.List(body) }
-
-// Headers implements [API].
-func (LlamaCpp) Headers(key string) []Header { return Chat{}.Headers(key) }
-
-// Prepare implements [API].
-func (LlamaCpp) Prepare(_ string, o *Options) error {
-	o.MaxField, o.IgnoreEOS = "n_predict", true
-	return nil
-}
-
-// Fault implements [API].
-func (LlamaCpp) Fault(body []byte) string { return faultOf(new(llamacppDecoder), body) }
-
-// Concede implements [API].
-func (LlamaCpp) Concede(refusal string, o *Options) result.Adaptation {
-	return concedeSampling(strings.ToLower(refusal), o)
-}
-
-// Asked implements [API].
-func (LlamaCpp) Asked(r *workload.Request, o Options) Asked {
+func llamacppAsked(r *workload.Request, o Options) Asked {
 	over := overlays(r, o, "")
 	return Asked{Tokens: over.number(int64(r.Output), "n_predict", "max_tokens"), Candidates: over.number(0, "n_probs")}
 }
 
-// Body implements [API].
-func (LlamaCpp) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+func llamacppBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	start := len(dst)
 	dst = append(appendPrompt(append(dst, `{"prompt":`...), r, o), ',')
 	at := len(dst)

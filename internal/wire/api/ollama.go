@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"pitot/internal/data/record"
-	"pitot/internal/data/result"
 	"pitot/internal/workload"
 )
 
@@ -15,23 +14,21 @@ import (
 // Not known from it: tokens of the prompt that were cached, how many of an answer's
 // are reasoning, and how many an event has. It cannot be held to a length: answers may
 // end early.
-type Ollama struct{}
+var Ollama API = &dialect{
+	name: "ollama", routes: []string{"/api/chat", ollamaGenerate}, bareRoute: ollamaGenerate, models: "/api/tags",
+	key: "OLLAMA_API_KEY", framing: JSONLines, maxField: "num_predict",
+	sign:    Sign{Path: "/api/version", Field: "version", Of: "Ollama"},
+	decoder: func() Decoder { return newFast(new(ollamaDecoder)) },
+	headers: func(key string) []Header {
+		return requestHeaders("application/x-ndjson, application/json", bearer(key))
+	},
+	list: ollamaModels, asked: ollamaAsked, body: ollamaBody,
+}
 
-// Name implements [API].
-func (Ollama) Name() string            { return "ollama" }
-func (Ollama) Routes() []string        { return []string{"/api/chat", "/api/generate"} }
-func (Ollama) Messages(o Options) bool { return o.Route != "/api/generate" }
-func (Ollama) Models() string          { return "/api/tags" }
-func (Ollama) KeyVariable() string     { return "OLLAMA_API_KEY" }
-func (Ollama) Framing() Framing        { return JSONLines }
-func (Ollama) Decoder() Decoder        { return newFast(new(ollamaDecoder)) }
-func (Ollama) Alias(string) string     { return "" }
+// ollamaGenerate is the route that takes a bare prompt.
+const ollamaGenerate = "/api/generate"
 
-// Sign implements [API].
-func (Ollama) Sign() Sign { return Sign{Path: "/api/version", Field: "version", Of: "Ollama"} }
-
-// List implements [API].
-func (Ollama) List(body []byte) (list []Model) {
+func ollamaModels(body []byte) (list []Model) {
 	var answer struct{ Models []struct{ Name string } }
 	_ = json.Unmarshal(body, &answer)
 	for _, m := range answer.Models {
@@ -42,33 +39,14 @@ func (Ollama) List(body []byte) (list []Model) {
 	return list
 }
 
-// Headers implements [API].
-func (Ollama) Headers(key string) []Header {
-	return requestHeaders("application/x-ndjson, application/json", bearer(key))
-}
-
-// Prepare implements [API].
-func (Ollama) Prepare(_ string, o *Options) error {
-	o.MaxField = "num_predict"
-	return nil
-}
-
-// Fault implements [API].
-func (Ollama) Fault(body []byte) string { return faultOf(new(ollamaDecoder), body) }
-
-// Concede implements [API].
-func (Ollama) Concede(string, *Options) (none result.Adaptation) { return none }
-
-// Asked implements [API].
-func (Ollama) Asked(r *workload.Request, o Options) Asked {
+func ollamaAsked(r *workload.Request, o Options) Asked {
 	return Asked{Tokens: overlays(r, o, "options").number(int64(r.Output), "num_predict")}
 }
 
-// Body implements [API].
-func (a Ollama) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+func ollamaBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	start := len(dst)
 	dst = appendModel(dst, o)
-	if a.Messages(o) {
+	if o.Route != ollamaGenerate {
 		dst = appendMessages(append(dst, `,"messages":`...), r, o)
 	} else {
 		dst = appendPrompt(append(dst, `,"prompt":`...), r, o)

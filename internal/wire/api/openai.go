@@ -15,39 +15,30 @@ import (
 
 // Chat is OpenAI's chat completions, as vLLM, SGLang, llama.cpp, TGI,
 // TensorRT-LLM and hosted services serve them.
-type Chat struct{ openai }
+var Chat API = openaiDialect(dialect{
+	name: "openai-chat", routes: []string{"/v1/chat/completions"},
+	alias: map[string]string{"vllm": "openai-chat", "sglang": "sglang-oai-chat", "aiperf": "chat"},
+	body:  chatBody,
+})
 
 // Completions is OpenAI's completions: a bare prompt, no chat template.
-type Completions struct{ openai }
+var Completions API = openaiDialect(dialect{
+	name: "openai-completions", routes: []string{"/v1/completions"}, bare: true,
+	alias: map[string]string{"vllm": "openai", "sglang": "sglang-oai", "aiperf": "completions"},
+	body:  completionsBody,
+})
 
-// openai has the methods that both share.
-type openai struct{}
-
-func (Chat) Name() string          { return "openai-chat" }
-func (Chat) Routes() []string      { return []string{"/v1/chat/completions"} }
-func (Chat) Messages(Options) bool { return true }
-func (Chat) Alias(tool string) string {
-	return map[string]string{"vllm": "openai-chat", "sglang": "sglang-oai-chat", "aiperf": "chat"}[tool]
+// openaiDialect adds what both have.
+func openaiDialect(d dialect) *dialect {
+	d.models, d.key, d.maxField = "/v1/models", "OPENAI_API_KEY", "max_tokens"
+	d.sign = Sign{Path: "/v1/models", Field: "data", Of: "a server with OpenAI's routes"}
+	d.decoder = func() Decoder { return newFast(new(openaiDecoder)) }
+	d.prepare, d.concede, d.asked = prepareOpenAI, concedeOpenAI, openaiAsked
+	return &d
 }
 
-func (Completions) Name() string          { return "openai-completions" }
-func (Completions) Routes() []string      { return []string{"/v1/completions"} }
-func (Completions) Messages(Options) bool { return false }
-func (Completions) Alias(tool string) string {
-	return map[string]string{"vllm": "openai", "sglang": "sglang-oai", "aiperf": "completions"}[tool]
-}
-
-func (openai) Models() string   { return "/v1/models" }
-func (openai) Framing() Framing { return EventStream }
-func (openai) Decoder() Decoder { return newFast(new(openaiDecoder)) }
-
-// Sign implements [API].
-func (openai) Sign() Sign {
-	return Sign{Path: "/v1/models", Field: "data", Of: "a server with OpenAI's routes"}
-}
-
-// List implements [API].
-func (openai) List(body []byte) (list []Model) {
+// openaiModels reads OpenAI's list of models.
+func openaiModels(body []byte) (list []Model) {
 	var answer struct {
 		Data []struct {
 			ID          string          `json:"id"`
@@ -71,11 +62,9 @@ func (openai) List(body []byte) (list []Model) {
 	return list
 }
 
-// Prepare implements [API].
-func (openai) Prepare(engine string, o *Options) error {
+// prepareOpenAI sets what engines take beyond OpenAI's fields.
+func prepareOpenAI(engine string, o *Options) error {
 	switch engine {
-	case "":
-		o.MaxField = "max_tokens"
 	case "vllm":
 		o.IgnoreEOS, o.MinTokens, o.RunningUsage = true, true, true
 	case "sglang", "pitot":
@@ -86,22 +75,7 @@ func (openai) Prepare(engine string, o *Options) error {
 	return nil
 }
 
-// KeyVariable implements [API].
-func (openai) KeyVariable() string { return "OPENAI_API_KEY" }
-
-// Headers implements [API].
-func (openai) Headers(key string) []Header {
-	return requestHeaders(eventsOrJSON, bearer(key))
-}
-
-// Fault implements [API].
-func (openai) Fault(body []byte) string {
-	return faultOf(new(openaiDecoder), body)
-}
-
-// Concede implements [API].
-func (openai) Concede(refusal string, o *Options) result.Adaptation {
-	low := strings.ToLower(refusal)
+func concedeOpenAI(low string, o *Options) result.Adaptation {
 	switch {
 	case o.MaxField == "max_tokens" && strings.Contains(low, "max_completion_tokens"):
 		o.MaxField = "max_completion_tokens"
@@ -116,8 +90,7 @@ func (openai) Concede(refusal string, o *Options) result.Adaptation {
 	return concedeSampling(low, o)
 }
 
-// Asked implements [API].
-func (openai) Asked(r *workload.Request, o Options) Asked {
+func openaiAsked(r *workload.Request, o Options) Asked {
 	over := overlays(r, o, "")
 	limit := func(name string) int64 {
 		if name == o.MaxField {
@@ -133,15 +106,13 @@ func (openai) Asked(r *workload.Request, o Options) Asked {
 	}
 }
 
-// Body implements [API].
-func (Chat) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+func chatBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	return openaiBody(dst, o, r, func(dst []byte) []byte {
 		return appendMessages(append(dst, `"messages":`...), r, o)
 	})
 }
 
-// Body implements [API].
-func (Completions) Body(dst []byte, r *workload.Request, o Options) (body []byte, err error) {
+func completionsBody(dst []byte, r *workload.Request, o Options) (body []byte, err error) {
 	body, bad := openaiBody(dst, o, r, func(dst []byte) []byte {
 		dst = append(dst, `"prompt":`...)
 		if !o.IDs {

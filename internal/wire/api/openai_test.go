@@ -108,7 +108,7 @@ var deltas = []struct {
 }
 
 func TestDeltas(t *testing.T) {
-	dec := Chat{}.Decoder()
+	dec := Chat.Decoder()
 	var d Delta
 	for _, c := range deltas {
 		dec.Reset()
@@ -131,7 +131,7 @@ func TestDeltas(t *testing.T) {
 }
 
 func TestDecoderRefuses(t *testing.T) {
-	dec := Chat{}.Decoder()
+	dec := Chat.Decoder()
 	var d Delta
 	for _, data := range []string{
 		"x", "{", `{"choices":[}`, `{"choices":[{"index":a}]}`, `[DONE`, `{} {}`, "error: engine is gone",
@@ -144,7 +144,7 @@ func TestDecoderRefuses(t *testing.T) {
 }
 
 func TestDecoderAllocatesNothing(t *testing.T) {
-	dec := Chat{}.Decoder()
+	dec := Chat.Decoder()
 	var d Delta
 	for _, data := range []string{
 		typicalEvent,

@@ -1,8 +1,9 @@
 package api
 
 import (
+	"cmp"
+
 	"pitot/internal/data/record"
-	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/workload"
 )
@@ -22,37 +23,27 @@ func GeneratesTokens(a API) bool {
 	return !pooling
 }
 
-// pooling has the methods that these APIs share.
-type pooling struct{ openai }
-
-// Messages implements [API]: no template is laid over a text.
-func (pooling) Messages(Options) bool { return false }
-
-// Alias implements [API].
-func (pooling) Alias(string) string { return "" }
-
-// Sign implements [API]: servers of generating models have the same list of models.
-func (pooling) Sign() Sign { return Sign{} }
-
-// Decoder implements [API].
-func (pooling) Decoder() Decoder { return new(poolingDecoder) }
-
-// Headers implements [API].
-func (pooling) Headers(key string) []Header {
-	return requestHeaders("application/json", bearer(key))
+// poolingDialect is a dialect of such models.
+type poolingDialect struct {
+	dialect
+	paired bool
 }
 
-// Prepare implements [API]: nothing is streamed, held to a length or drawn.
-func (pooling) Prepare(_ string, o *Options) error {
-	o.Stream, o.NoTemperature = false, true
-	return nil
+// Paired implements [Pooling].
+func (d *poolingDialect) Paired() bool { return d.paired }
+
+// newPooling adds what these APIs have: no template is laid over a text, and servers of generating
+// models have the same list of models, so that it is no sign.
+func newPooling(d dialect, paired bool) *poolingDialect {
+	d.bare, d.models, d.key = true, cmp.Or(d.models, "/v1/models"), cmp.Or(d.key, "OPENAI_API_KEY")
+	d.decoder = func() Decoder { return new(poolingDecoder) }
+	d.headers = func(key string) []Header { return requestHeaders("application/json", bearer(key)) }
+	d.prepare = func(_ string, o *Options) error { // nothing is streamed, held to a length or drawn
+		o.Stream, o.NoTemperature = false, true
+		return nil
+	}
+	return &poolingDialect{d, paired}
 }
-
-// Fault implements [API].
-func (pooling) Fault(body []byte) string { return faultOf(new(poolingDecoder), body) }
-
-// Concede implements [API]: there is nothing that could be left out.
-func (pooling) Concede(string, *Options) (none result.Adaptation) { return none }
 
 // unaskedQuery stands where a request has no query: while a server is asked what it
 // counts for a text.
@@ -93,105 +84,72 @@ func appendPair(dst []byte, r *workload.Request, texts string, o Options) []byte
 
 // Embeddings is OpenAI's embeddings, as vLLM, TEI, Infinity, llama.cpp and hosted
 // services serve them.
-type Embeddings struct{ pooling }
-
-// Name implements [API].
-func (Embeddings) Name() string     { return "openai-embeddings" }
-func (Embeddings) Routes() []string { return []string{"/v1/embeddings"} }
-func (Embeddings) Paired() bool     { return false }
-func (Embeddings) Alias(tool string) string {
-	return map[string]string{"vllm": "openai-embeddings", "aiperf": "embeddings"}[tool]
-}
-
-// Asked implements [API].
-func (Embeddings) Asked(r *workload.Request, _ Options) Asked {
-	return Asked{Choices: int64(len(r.Messages))}
-}
-
-// Body implements [API].
-func (Embeddings) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
-	start := len(dst)
-	dst = appendModel(dst, o)
-	dst = appendTexts(append(dst, `,"input":`...), r.Messages, o)
-	return withExtras(append(dst, `,"encoding_format":"float"}`...), start, r, o)
-}
+var Embeddings API = newPooling(dialect{
+	name: "openai-embeddings", routes: []string{"/v1/embeddings"},
+	alias: map[string]string{"vllm": "openai-embeddings", "aiperf": "embeddings"},
+	asked: allTexts, body: embeddingsBody,
+}, false)
 
 // Rerank is the API of Jina and Cohere that scores texts by a query, as vLLM and
 // Infinity have it.
-type Rerank struct{ pooling }
+var Rerank API = newPooling(dialect{
+	name: "rerank", routes: []string{"/v1/rerank"},
+	alias: map[string]string{"vllm": "vllm-rerank", "aiperf": "rankings"},
+	asked: firstTexts, body: rerankBody,
+}, true)
 
-// Name implements [API].
-func (Rerank) Name() string     { return "rerank" }
-func (Rerank) Routes() []string { return []string{"/v1/rerank"} }
-func (Rerank) Paired() bool     { return true }
-func (Rerank) Alias(tool string) string {
-	return map[string]string{"vllm": "vllm-rerank", "aiperf": "rankings"}[tool]
+// TEIEmbed is the embeddings of Hugging Face's Text Embeddings Inference on its own
+// route. Its answers tell no usage.
+var TEIEmbed API = newPooling(dialect{
+	name: "tei-embed", routes: []string{"/embed"}, models: "/info", key: "HF_TOKEN", list: teiInfo,
+	alias: map[string]string{"aiperf": "hf_tei_embeddings"},
+	asked: allTexts, body: teiEmbedBody,
+}, false)
+
+// TEIRerank is the scores of Text Embeddings Inference. Its answers tell no usage.
+var TEIRerank API = newPooling(dialect{
+	name: "tei-rerank", routes: []string{"/rerank"}, models: "/info", key: "HF_TOKEN", list: teiInfo,
+	alias: map[string]string{"aiperf": "hf_tei_rankings"},
+	asked: pairedTexts, body: teiRerankBody,
+}, true)
+
+func allTexts(r *workload.Request, _ Options) Asked { return Asked{Choices: int64(len(r.Messages))} }
+
+func pairedTexts(r *workload.Request, _ Options) Asked {
+	_, texts := queryAndTexts(r)
+	return Asked{Choices: int64(len(texts))}
 }
 
-// Asked implements [API]. An answer may be asked for the first few alone.
-func (Rerank) Asked(r *workload.Request, o Options) Asked {
-	a := TEIRerank{}.Asked(r, o)
+// firstTexts counts the texts of which the answer tells: top_n may ask for a few alone.
+func firstTexts(r *workload.Request, o Options) Asked {
+	a := pairedTexts(r, o)
 	if top := overlays(r, o, "").number(a.Choices, "top_n"); top > 0 {
 		a.Choices = min(a.Choices, top)
 	}
 	return a
 }
 
-// Body implements [API].
-func (Rerank) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+func embeddingsBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+	start := len(dst)
+	dst = appendModel(dst, o)
+	dst = appendTexts(append(dst, `,"input":`...), r.Messages, o)
+	return withExtras(append(dst, `,"encoding_format":"float"}`...), start, r, o)
+}
+
+func rerankBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	start := len(dst)
 	dst = append(appendModel(dst, o), ',')
 	dst = appendPair(dst, r, "documents", o)
 	return withExtras(append(dst, '}'), start, r, o)
 }
 
-// TEIEmbed is the embeddings of Hugging Face's Text Embeddings Inference on its own
-// route. Its answers tell no usage.
-type TEIEmbed struct{ pooling }
-
-// Name implements [API].
-func (TEIEmbed) Name() string          { return "tei-embed" }
-func (TEIEmbed) Routes() []string      { return []string{"/embed"} }
-func (TEIEmbed) Models() string        { return "/info" }
-func (TEIEmbed) List(b []byte) []Model { return teiInfo(b) }
-func (TEIEmbed) KeyVariable() string   { return "HF_TOKEN" }
-func (TEIEmbed) Paired() bool          { return false }
-func (TEIEmbed) Alias(tool string) string {
-	return map[string]string{"aiperf": "hf_tei_embeddings"}[tool]
-}
-
-// Asked implements [API].
-func (TEIEmbed) Asked(r *workload.Request, o Options) Asked { return Embeddings{}.Asked(r, o) }
-
-// Body implements [API].
-func (TEIEmbed) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+func teiEmbedBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	start := len(dst)
 	dst = appendTexts(append(dst, `{"inputs":`...), r.Messages, o)
 	return withExtras(append(dst, '}'), start, r, o)
 }
 
-// TEIRerank is the scores of Text Embeddings Inference. Its answers tell no usage.
-type TEIRerank struct{ pooling }
-
-// Name implements [API].
-func (TEIRerank) Name() string          { return "tei-rerank" }
-func (TEIRerank) Routes() []string      { return []string{"/rerank"} }
-func (TEIRerank) Models() string        { return "/info" }
-func (TEIRerank) List(b []byte) []Model { return teiInfo(b) }
-func (TEIRerank) KeyVariable() string   { return "HF_TOKEN" }
-func (TEIRerank) Paired() bool          { return true }
-func (TEIRerank) Alias(tool string) string {
-	return map[string]string{"aiperf": "hf_tei_rankings"}[tool]
-}
-
-// Asked implements [API].
-func (TEIRerank) Asked(r *workload.Request, _ Options) Asked {
-	_, texts := queryAndTexts(r)
-	return Asked{Choices: int64(len(texts))}
-}
-
-// Body implements [API].
-func (TEIRerank) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+func teiRerankBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	start := len(dst)
 	dst = appendPair(append(dst, '{'), r, "texts", o)
 	return withExtras(append(dst, '}'), start, r, o)

@@ -27,7 +27,7 @@ func TestPooling(t *testing.T) {
 	} {
 		var d Delta
 		d.Clear()
-		if err := (Embeddings{}).Decoder().Whole([]byte(body), &d); err != nil {
+		if err := Embeddings.Decoder().Whole([]byte(body), &d); err != nil {
 			t.Errorf("%s: %v", body, err)
 			continue
 		}
@@ -44,7 +44,7 @@ func TestPooling(t *testing.T) {
 		}
 	}
 	for _, body := range []string{"", "7", `{"data":[}`, `[[1]`, `{"data":[]} x`} {
-		if err := (Rerank{}).Decoder().Whole([]byte(body), new(Delta)); err == nil {
+		if err := Rerank.Decoder().Whole([]byte(body), new(Delta)); err == nil {
 			t.Errorf("%q is read", body)
 		}
 	}
@@ -53,7 +53,7 @@ func TestPooling(t *testing.T) {
 		api  API
 		body string
 		want int64
-	}{{Embeddings{}, "", 3}, {TEIEmbed{}, "", 3}, {Rerank{}, "", 2}, {TEIRerank{}, "", 2}, {Rerank{}, `{"top_n":1}`, 1}, {Rerank{}, `{"top_n":9}`, 2}} {
+	}{{Embeddings, "", 3}, {TEIEmbed, "", 3}, {Rerank, "", 2}, {TEIRerank, "", 2}, {Rerank, `{"top_n":1}`, 1}, {Rerank, `{"top_n":9}`, 2}} {
 		var o Options
 		if c.body != "" {
 			o.Body = []byte(c.body)
@@ -62,7 +62,7 @@ func TestPooling(t *testing.T) {
 			t.Errorf("%s %s: %d results, want %d", c.api.Name(), c.body, got, c.want)
 		}
 	}
-	if GeneratesTokens(Embeddings{}) || !GeneratesTokens(Chat{}) || ResultShortage(2, 2) != "" || ResultShortage(1, 3) != "1 result for 3 inputs" {
+	if GeneratesTokens(Embeddings) || !GeneratesTokens(Chat) || ResultShortage(2, 2) != "" || ResultShortage(1, 3) != "1 result for 3 inputs" {
 		t.Error(ResultShortage(1, 3))
 	}
 }

@@ -424,13 +424,3 @@ func ModelIn(data []byte) string {
 	})
 	return model
 }
-
-// faultOf returns a decoder's reading of the body of a refusal.
-func faultOf(dec Decoder, body []byte) string {
-	var d Delta
-	d.Clear()
-	if dec.Whole(body, &d) != nil || d.Fault == nil {
-		return ""
-	}
-	return d.Fault.Message
-}

@@ -13,49 +13,22 @@ import (
 // Responses is OpenAI's Responses, as OpenAI, vLLM, llama.cpp and gateways serve it.
 // What an event is, its JSON says: not every server names events, and names are not
 // looked at.
-type Responses struct{}
-
-// Name implements [API].
-func (Responses) Name() string          { return "openai-responses" }
-func (Responses) Routes() []string      { return []string{"/v1/responses"} }
-func (Responses) Messages(Options) bool { return true }
-func (Responses) Models() string        { return Chat{}.Models() }
-func (Responses) KeyVariable() string   { return Chat{}.KeyVariable() }
-func (Responses) Framing() Framing      { return EventStream }
-func (Responses) Decoder() Decoder      { return newFast(new(responsesDecoder)) }
-func (Responses) Alias(tool string) string {
-	return map[string]string{"aiperf": "responses"}[tool]
+var Responses API = &dialect{
+	name: "openai-responses", routes: []string{"/v1/responses"}, models: "/v1/models", key: "OPENAI_API_KEY",
+	alias: map[string]string{"aiperf": "responses"}, maxField: "max_output_tokens", // no sign: its servers have chats too
+	decoder: func() Decoder { return newFast(new(responsesDecoder)) },
+	prepare: prepareResponses, concede: concedeResponses, asked: responsesAsked, body: responsesBody,
 }
 
-// Sign implements [API]: it has none, since its servers have chats too.
-func (Responses) Sign() Sign { return Sign{} }
-
-// List implements [API].
-func (Responses) List(body []byte) []Model { return Chat{}.List(body) }
-
-// Headers implements [API].
-func (Responses) Headers(key string) []Header { return Chat{}.Headers(key) }
-
-// Prepare implements [API].
-func (Responses) Prepare(engine string, o *Options) error {
-	switch engine {
-	case "":
-		o.MaxField = "max_output_tokens"
-	case "vllm", "pitot":
-		o.IgnoreEOS = true
-	}
+func prepareResponses(engine string, o *Options) error {
+	o.IgnoreEOS = o.IgnoreEOS || engine == "vllm" || engine == "pitot"
 	return nil
 }
-
-// Fault implements [API].
-func (Responses) Fault(body []byte) string { return faultOf(new(responsesDecoder), body) }
 
 // leastResponse is the smallest token limit that OpenAI accepts.
 const leastResponse = 16
 
-// Concede implements [API].
-func (Responses) Concede(refusal string, o *Options) result.Adaptation {
-	low := strings.ToLower(refusal)
+func concedeResponses(low string, o *Options) result.Adaptation {
 	switch {
 	case o.LeastTokens == 0 && strings.Contains(low, "max_output_tokens") && strings.Contains(low, ">= 16"):
 		o.LeastTokens = leastResponse
@@ -67,14 +40,12 @@ func (Responses) Concede(refusal string, o *Options) result.Adaptation {
 	return concedeSampling(low, o)
 }
 
-// Asked implements [API].
-func (Responses) Asked(r *workload.Request, o Options) Asked {
+func responsesAsked(r *workload.Request, o Options) Asked {
 	over := overlays(r, o, "")
 	return Asked{Tokens: over.number(int64(limitAsked(r, o)), "max_output_tokens"), Candidates: over.number(0, "top_logprobs")}
 }
 
-// Body implements [API].
-func (Responses) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+func responsesBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	start := len(dst)
 	dst = appendModel(dst, o)
 	dst = appendMessages(append(dst, `,"input":`...), r, o)

@@ -12,7 +12,7 @@ import (
 
 // named is an API like Gemini's: its routes name the model, and another is asked for
 // answers that are not streamed.
-type named struct{ Chat }
+type named struct{ API }
 
 func (named) Name() string        { return "named" }
 func (named) KeyVariable() string { return "NAMED_API_KEY" }
@@ -30,7 +30,7 @@ func (a named) Prepare(engine string, o *Options) error {
 
 // twofold is an API like Ollama's, which takes a chat at one route and a bare prompt
 // at another.
-type twofold struct{ openai }
+type twofold struct{ API }
 
 func (twofold) Name() string            { return "twofold" }
 func (twofold) Alias(string) string     { return "" }
@@ -40,27 +40,27 @@ func (twofold) Messages(o Options) bool { return o.Route == "/api/chat" }
 func (a twofold) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	switch {
 	case a.Messages(o):
-		return Chat{}.Body(dst, r, o)
+		return Chat.Body(dst, r, o)
 	case o.Route == "/api/generate":
-		return Completions{}.Body(dst, r, o)
+		return Completions.Body(dst, r, o)
 	}
 	return nil, errors.New("no route")
 }
 
 // Paths are taken apart as they are put together, whichever form a route has.
 func TestRoutes(t *testing.T) {
-	apis := []API{named{}, twofold{}, Chat{}, Completions{}}
+	apis := []API{named{Chat}, twofold{Chat}, Chat, Completions}
 	for path, want := range map[string]Match{
-		"/v1beta/models/gem-2:streamGenerateContent":       {API: named{}, Route: named{}.Routes()[0], Model: "gem-2"},
-		"/p/v1beta/models/gem-2:generateContent?alt=sse":   {API: named{}, Route: named{}.Routes()[1], Base: "/p", Model: "gem-2"},
-		"/v1beta/models/tuned/gem%203:generateContent/":    {API: named{}, Route: named{}.Routes()[1], Model: "tuned/gem 3"},
+		"/v1beta/models/gem-2:streamGenerateContent":       {API: named{Chat}, Route: named{Chat}.Routes()[0], Model: "gem-2"},
+		"/p/v1beta/models/gem-2:generateContent?alt=sse":   {API: named{Chat}, Route: named{Chat}.Routes()[1], Base: "/p", Model: "gem-2"},
+		"/v1beta/models/tuned/gem%203:generateContent/":    {API: named{Chat}, Route: named{Chat}.Routes()[1], Model: "tuned/gem 3"},
 		"/v1beta/models/:generateContent":                  {},
 		"/v1beta/models":                                   {},
-		"/api/generate":                                    {API: twofold{}, Route: "/api/generate"},
-		"/behind/api/chat":                                 {API: twofold{}, Route: "/api/chat", Base: "/behind"},
-		"/openai/chat/completions":                         {API: Chat{}, Route: "/v1/chat/completions", Base: "/openai"},
+		"/api/generate":                                    {API: twofold{Chat}, Route: "/api/generate"},
+		"/behind/api/chat":                                 {API: twofold{Chat}, Route: "/api/chat", Base: "/behind"},
+		"/openai/chat/completions":                         {API: Chat, Route: "/v1/chat/completions", Base: "/openai"},
 		"/v1beta/models/%zz:generateContent":               {},
-		"/v1beta/models/a:generateContent:generateContent": {API: named{}, Route: named{}.Routes()[1], Model: "a:generateContent"},
+		"/v1beta/models/a:generateContent:generateContent": {API: named{Chat}, Route: named{Chat}.Routes()[1], Model: "a:generateContent"},
 	} {
 		if m, ok := matchRoute(path, apis); m != want || ok != (want.API != nil) {
 			t.Errorf("%s: %+v, want %+v", path, m, want)
@@ -69,12 +69,12 @@ func TestRoutes(t *testing.T) {
 	if withoutVersion("/v1/models") != "/models" || withoutVersion("/v1beta/models") != "/v1beta/models" || withoutVersion("/v1") != "/v1" {
 		t.Error("a version is not what it seems")
 	}
-	if at, ok := ModelsPath(named{}, "/p/v1beta/models/x:generateContent"); !ok || at != "/p/v1beta/models" {
+	if at, ok := ModelsPath(named{Chat}, "/p/v1beta/models/x:generateContent"); !ok || at != "/p/v1beta/models" {
 		t.Errorf("models at %q", at)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		model := rapid.StringN(1, 20, -1).Filter(func(s string) bool { return len([]byte(s)) > 0 }).Draw(t, "model")
-		route := rapid.SampledFrom(named{}.Routes()).Draw(t, "route")
+		route := rapid.SampledFrom(named{Chat}.Routes()).Draw(t, "route")
 		m, ok := matchRoute("/base"+RoutePath(route, model), apis)
 		if !ok || m.Model != model || m.Route != route || m.Base != "/base" {
 			t.Fatalf("%q: %+v", RoutePath(route, model), m)
@@ -89,7 +89,7 @@ func TestBodyOfARoute(t *testing.T) {
 		"/api/chat":     `{"model":"m","messages":[{"role":"user","content":"Hi"}],"temperature":0}`,
 		"/api/generate": `{"model":"m","prompt":"Hi","temperature":0}`,
 	} {
-		if got, err := (twofold{}).Body(nil, &r, Options{Model: "m", Route: route, Vocab: token.Universal()}); err != nil || string(got) != want {
+		if got, err := (twofold{Chat}).Body(nil, &r, Options{Model: "m", Route: route, Vocab: token.Universal()}); err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v", route, got, err)
 		}
 	}

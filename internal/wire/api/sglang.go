@@ -1,9 +1,6 @@
 package api
 
 import (
-	"strings"
-
-	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/workload"
 )
@@ -11,30 +8,16 @@ import (
 // SGLang is SGLang's own /generate: a bare prompt, and with each event the usage so
 // far. Its texts and token ids go on from event to event, each event repeating those
 // before it, unless the server is started to send what is new alone.
-type SGLang struct{}
+var SGLang API = &dialect{
+	name: "sglang", routes: []string{"/generate"}, bare: true, models: "/v1/models", key: "SGLANG_API_KEY", maxField: "max_new_tokens",
+	alias:   map[string]string{"sglang": "sglang"},
+	sign:    Sign{Path: "/get_model_info", Field: "model_path", Of: "SGLang"},
+	decoder: func() Decoder { return newSGLangDecoder() },
+	prepare: prepareSGLang, concede: concedeSampling, asked: sglangAsked, body: sglangBody,
+}
 
-// Name implements [API].
-func (SGLang) Name() string             { return "sglang" }
-func (SGLang) Routes() []string         { return []string{"/generate"} }
-func (SGLang) Messages(Options) bool    { return false }
-func (SGLang) Models() string           { return "/v1/models" }
-func (SGLang) KeyVariable() string      { return "SGLANG_API_KEY" }
-func (SGLang) Framing() Framing         { return EventStream }
-func (SGLang) Decoder() Decoder         { return newSGLangDecoder() }
-func (SGLang) Alias(tool string) string { return map[string]string{"sglang": "sglang"}[tool] }
-
-// Sign implements [API].
-func (SGLang) Sign() Sign { return Sign{Path: "/get_model_info", Field: "model_path", Of: "SGLang"} }
-
-// List implements [API].
-func (SGLang) List(body []byte) []Model { return Chat{}.List(body) }
-
-// Headers implements [API].
-func (SGLang) Headers(key string) []Header { return Chat{}.Headers(key) }
-
-// Prepare implements [API].
-func (SGLang) Prepare(_ string, o *Options) error {
-	o.MaxField, o.IgnoreEOS = "max_new_tokens", true
+func prepareSGLang(_ string, o *Options) error {
+	o.IgnoreEOS = true
 	return oneAnswer(o.Body)
 }
 
@@ -47,21 +30,11 @@ func oneAnswer(body []byte) error {
 	return nil
 }
 
-// Fault implements [API].
-func (SGLang) Fault(body []byte) string { return faultOf(newSGLangDecoder(), body) }
-
-// Concede implements [API].
-func (SGLang) Concede(refusal string, o *Options) result.Adaptation {
-	return concedeSampling(strings.ToLower(refusal), o)
-}
-
-// Asked implements [API].
-func (SGLang) Asked(r *workload.Request, o Options) Asked {
+func sglangAsked(r *workload.Request, o Options) Asked {
 	return Asked{Tokens: overlays(r, o, "sampling_params").number(int64(r.Output), "max_new_tokens")}
 }
 
-// Body implements [API].
-func (SGLang) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+func sglangBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	if err := oneAnswer(r.Body); err != nil {
 		return nil, err
 	}

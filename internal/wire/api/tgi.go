@@ -2,7 +2,6 @@ package api
 
 import (
 	"pitot/internal/data/record"
-	"pitot/internal/data/result"
 	"pitot/internal/workload"
 )
 
@@ -11,55 +10,30 @@ import (
 //
 // Not known from it: tokens of the prompt that were cached. It cannot be held to a
 // length: answers may end early.
-type TGI struct{}
-
-// Name implements [API].
-func (TGI) Name() string          { return "tgi" }
-func (TGI) Routes() []string      { return []string{"/generate_stream"} }
-func (TGI) Messages(Options) bool { return false }
-func (TGI) Models() string        { return "/info" }
-func (TGI) KeyVariable() string   { return "HF_TOKEN" }
-func (TGI) Framing() Framing      { return EventStream }
-func (TGI) Decoder() Decoder      { return newFast(new(tgiDecoder)) }
-func (TGI) Alias(tool string) string {
-	return map[string]string{"aiperf": "huggingface_generate"}[tool]
+var TGI API = &dialect{
+	name: "tgi", routes: []string{"/generate_stream"}, bare: true, models: "/info", key: "HF_TOKEN", maxField: "max_new_tokens",
+	alias:   map[string]string{"aiperf": "huggingface_generate"},
+	sign:    Sign{Path: "/info", Field: "model_id", Of: "Text Generation Inference"},
+	decoder: func() Decoder { return newFast(new(tgiDecoder)) },
+	list:    func(body []byte) []Model { return infoModel(body, "tgi", "max_total_tokens") },
+	prepare: prepareTGI, asked: tgiAsked, body: tgiBody,
 }
 
-// Sign implements [API].
-func (TGI) Sign() Sign {
-	return Sign{Path: "/info", Field: "model_id", Of: "Text Generation Inference"}
-}
-
-// List implements [API].
-func (TGI) List(body []byte) []Model { return infoModel(body, "tgi", "max_total_tokens") }
-
-// Headers implements [API].
-func (TGI) Headers(key string) []Header { return Chat{}.Headers(key) }
-
-// Prepare implements [API].
-func (TGI) Prepare(_ string, o *Options) error {
-	o.MaxField = "max_new_tokens"
+func prepareTGI(_ string, o *Options) error {
 	if !o.Stream {
 		o.Route = "/generate" // which SGLang has too, so no URL means it
 	}
 	return nil
 }
 
-// Fault implements [API].
-func (TGI) Fault(body []byte) string { return faultOf(new(tgiDecoder), body) }
-
-// Concede implements [API].
-func (TGI) Concede(string, *Options) (none result.Adaptation) { return none }
-
-// Asked implements [API].
-func (TGI) Asked(r *workload.Request, o Options) Asked {
+func tgiAsked(r *workload.Request, o Options) Asked {
 	over := overlays(r, o, "parameters")
 	return Asked{Tokens: over.number(int64(r.Output), "max_new_tokens"), Candidates: over.number(0, "top_n_tokens")}
 }
 
-// Body implements [API]. Without sampling it takes the likeliest token; a temperature
+// tgiBody writes a request. Without sampling it takes the likeliest token; a temperature
 // of 0 it refuses.
-func (TGI) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+func tgiBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	start := len(dst)
 	dst = appendPrompt(append(dst, `{"inputs":`...), r, o)
 	o.NoTemperature = true

@@ -3,7 +3,6 @@ package api
 import (
 	"strconv"
 
-	"pitot/internal/data/result"
 	"pitot/internal/workload"
 )
 
@@ -12,53 +11,28 @@ import (
 //
 // It tells no usage, no finish reason and no end: a stream ends with the body of the
 // answer, and how many tokens it had is not known. It cannot be held to a length.
-type Triton struct{}
-
-// Name implements [API].
-func (Triton) Name() string          { return "triton" }
-func (Triton) Messages(Options) bool { return false }
-func (Triton) Models() string        { return "" }
-func (Triton) KeyVariable() string   { return "TRITON_API_KEY" }
-func (Triton) Framing() Framing      { return EventStream }
-func (Triton) Decoder() Decoder      { return newTritonDecoder() }
-func (Triton) Alias(string) string   { return "" }
-func (Triton) Routes() []string {
-	return []string{"/v2/models/{model}/generate_stream", "/v2/models/{model}/generate"}
+var Triton API = &dialect{
+	name: "triton", routes: tritonRoutes, bare: true, key: "TRITON_API_KEY", maxField: "max_tokens",
+	sign:    Sign{Path: "/v2", Field: "extensions", Of: "Triton"},
+	decoder: func() Decoder { return newTritonDecoder() },
+	list:    func([]byte) []Model { return nil }, // it has none
+	prepare: prepareTriton, concede: concedeSampling, asked: tritonAsked, body: tritonBody,
 }
 
-// Sign implements [API].
-func (Triton) Sign() Sign { return Sign{Path: "/v2", Field: "extensions", Of: "Triton"} }
+var tritonRoutes = []string{"/v2/models/{model}/generate_stream", "/v2/models/{model}/generate"}
 
-// List implements [API]: it has no list.
-func (Triton) List([]byte) []Model { return nil }
-
-// Headers implements [API].
-func (Triton) Headers(key string) []Header { return Chat{}.Headers(key) }
-
-// Prepare implements [API].
-func (a Triton) Prepare(_ string, o *Options) error {
-	o.MaxField = "max_tokens"
-	if o.Route = a.Routes()[0]; !o.Stream {
-		o.Route = a.Routes()[1]
+func prepareTriton(_ string, o *Options) error {
+	if o.Route = tritonRoutes[0]; !o.Stream {
+		o.Route = tritonRoutes[1]
 	}
 	return nil
 }
 
-// Fault implements [API].
-func (Triton) Fault(body []byte) string { return faultOf(newTritonDecoder(), body) }
-
-// Concede implements [API].
-func (Triton) Concede(refusal string, o *Options) result.Adaptation {
-	return concedeSampling(refusal, o)
-}
-
-// Asked implements [API].
-func (Triton) Asked(r *workload.Request, o Options) Asked {
+func tritonAsked(r *workload.Request, o Options) Asked {
 	return Asked{Tokens: overlays(r, o, "").number(int64(r.Output), "max_tokens")}
 }
 
-// Body implements [API].
-func (Triton) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+func tritonBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	start := len(dst)
 	dst = append(appendPrompt(append(dst, `{"text_input":`...), r, o), ',')
 	at := len(dst)

@@ -267,7 +267,7 @@ func drawnLengths(l *Lengths) *drawn {
 	return d
 }
 
-// drawIndex is which of some weights a number stands for; sums has each with all before it.
+// drawIndex finds the weight that a number stands for; sums has each with all before it.
 func drawIndex(sums []int, u uint64) int {
 	k, _ := bits.Mul64(u, uint64(sums[len(sums)-1]))
 	return sort.SearchInts(sums, int(k)+1)

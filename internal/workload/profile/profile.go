@@ -392,7 +392,7 @@ func LawOf(name string) (*arrival.Law, error) {
 	return p.ArrivalLaw()
 }
 
-// ownArrival is how what comes by itself came: sessions where there are any, else requests.
+// ownArrival returns the arrivals of sessions where there are any, else those of requests.
 func (p *Profile) ownArrival() *Arrival {
 	if p.Sessions != nil && p.Sessions.Arrival != nil {
 		return p.Sessions.Arrival

@@ -48,8 +48,8 @@ func chatOf(o object) (record, error) {
 			delete(o, key)
 		}
 	}
-	for _, key := range []string{"timestamp", "delay", "session_id", "input_length", "output_length", "hash_ids", "group_id", "is_restart", "message_mode"} {
-		delete(o, key) // AIPerf's
+	for _, key := range aiperfKeys {
+		delete(o, key)
 	}
 	if allPlain {
 		delete(o, "messages")
@@ -57,6 +57,10 @@ func chatOf(o object) (record, error) {
 	r.body = o.remainingBody()
 	return r, nil
 }
+
+// aiperfKeys are those of AIPerf's records beside a request.
+var aiperfKeys = strings.Fields(
+	"timestamp delay session_id input_length output_length hash_ids group_id is_restart message_mode")
 
 // parseMessage reads one message. plain tells that role and text are all
 // there is to it.

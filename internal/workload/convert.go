@@ -108,7 +108,7 @@ func (c *converter) convertTrace(path string) error {
 	if err != nil {
 		return userError(path, err)
 	}
-	c.block, c.vocabulary, c.rejected = rows.block, token.Universal(), rows.count.Records-int(rows.Len())-len(rows.turns)
+	c.block, c.vocabulary, c.rejected = rows.block, token.Universal(), rows.count.Records-rows.requests()
 	c.unused = rows.count.Unused
 	var replay *Replay
 	if c.to != "pitot" {
@@ -120,50 +120,44 @@ func (c *converter) convertTrace(path string) error {
 		return err
 	}
 	for i := range rows.Len() {
-		var e asking
-		err := rows.readRow(i, func(q *row) {
-			e = asking{due: q.at, timed: rows.HasTimes(), after: Unknown, input: int(q.input), output: int(q.output), blocks: slices.Clone(q.blocks), client: q.client}
-		})
-		if err != nil {
-			return err
-		}
-		if rows.form.name == ragPulseForm { // its components are no blocks
-			c.blocks += min(len(e.blocks), 1)
-			e.blocks = nil
-		}
-		if i == 0 {
-			c.first = e.due
-		}
-		if c.to == "openai" {
-			q, err := replay.At(i)
-			if err != nil {
-				return err
-			}
-			e.messages = q.Messages
-		}
-		if err := c.write(&e); err != nil {
-			return err
-		}
-		if err := c.convertTurns(rows, replay, i, e.due); err != nil {
+		if err := c.convertSession(rows, replay, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// convertTurns converts the rows that follow another in its session.
-func (c *converter) convertTurns(rows *Rows, replay *Replay, i, due int64) error {
-	for turn, k := range rows.turnsOf(i) {
+// convertSession converts a row and those that follow it in its session.
+func (c *converter) convertSession(rows *Rows, replay *Replay, i int64) (err error) {
+	due, turns := int64(0), rows.turnsOf(i)
+	for turn := range 1 + len(turns) {
 		var e asking
-		err := rows.turnAt(k, func(q *row) {
-			due += q.after
-			e = asking{due: due, timed: true, after: q.after, input: int(q.input), output: int(q.output), blocks: slices.Clone(q.blocks), client: q.client}
-		})
+		take := func(q *row) {
+			e = asking{
+				due: q.at, timed: rows.HasTimes(), after: Unknown, input: int(q.input), output: int(q.output),
+				blocks: slices.Clone(q.blocks), client: q.client,
+			}
+			if turn > 0 {
+				e.due, e.timed, e.after = due+q.after, true, q.after
+			}
+		}
+		if turn == 0 {
+			err = rows.readRow(i, take)
+		} else {
+			err = rows.turnAt(turns[turn-1], take)
+		}
 		if err != nil {
 			return err
 		}
+		if due = e.due; i == 0 && turn == 0 {
+			c.first = due
+		}
+		if rows.form.name == ragPulseForm { // its components are no blocks
+			c.blocks += min(len(e.blocks), 1)
+			e.blocks = nil
+		}
 		if c.to == "openai" {
-			q, err := SessionReplay{replay}.At(TurnItem(i, int32(turn+1)))
+			q, err := SessionReplay{replay}.At(TurnItem(i, int32(turn)))
 			if err != nil {
 				return err
 			}

@@ -147,8 +147,11 @@ func promptOf(o object) (record, error) { return customOf(o, "prompt") }
 
 // aliasedOf reads a question under any of the names that people give it.
 func aliasedOf(o object) (record, error) {
-	return customOf(o, "prompt_0", "prompt", "question", "text", "text_input", "instruction", "input_text", "content", "query")
+	return customOf(o, questionKeys...)
 }
+
+var questionKeys = strings.Fields(
+	"prompt_0 prompt question text text_input instruction input_text content query")
 
 // customOf is a question, what its system prompt says, and how long its answer is to be.
 func customOf(o object, keys ...string) (record, error) {
@@ -196,8 +199,10 @@ func (r *record) prependSystem(o object) {
 	}
 }
 
+var mediaKeys = strings.Fields("image images audio audios video videos")
+
 func singleTurnOf(o object) (record, error) {
-	if o.firstKey("image", "images", "audio", "audios", "video", "videos") != "" {
+	if o.firstKey(mediaKeys...) != "" {
 		return record{}, skipMedia
 	}
 	text, err := o.stringOf("text", "text_input")

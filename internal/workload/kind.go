@@ -149,7 +149,8 @@ func isProfile(h *Head) bool {
 }
 
 // textKeys are those of records that hold a prompt.
-var textKeys = []string{"messages", "conversations", "conversation", "prompt", "text", "text_input", "body", "payload", "payloads", "turns", "texts"}
+var textKeys = strings.Fields(
+	"messages conversations conversation prompt text text_input body payload payloads turns texts")
 
 // mixKeys are those of the YAML of classes: its list of them, and a key of the file or of a
 // class.

@@ -95,7 +95,7 @@ func (o object) answerTokens() (int, error) {
 // remainingBody returns what remains of a recorded request for Request.Body: everything but the
 // keys that the run sets itself. It returns nil if nothing remains.
 func (o object) remainingBody() []byte {
-	for _, key := range []string{"model", "stream", "stream_options", "max_tokens", "max_completion_tokens"} {
+	for _, key := range strings.Fields("model stream stream_options max_tokens max_completion_tokens") {
 		delete(o, key)
 	}
 	if len(o) == 0 {

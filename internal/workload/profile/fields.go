@@ -19,7 +19,10 @@ import (
 type record []map[string]json.RawMessage
 
 // within are the keys of objects that say more of the same request.
-var within = []string{"request", "response", "body", "usage", "metadata", "standard_logging_object", "kwargs", "model_parameters", "hidden_params", "attributes", "obj", "out", "meta_info", "response_obj", "sampling_params", "timings", "timing", "user_api_key_metadata", "extra", "fields", "data", "log"}
+var within = strings.Fields(`
+	request response body usage metadata standard_logging_object kwargs model_parameters
+	hidden_params attributes obj out meta_info response_obj sampling_params timings timing
+	user_api_key_metadata extra fields data log`)
 
 // deepest is the depth of objects within objects that are read.
 const deepest = 5
@@ -134,9 +137,22 @@ var (
 	outputKeys  = field.KnownNames(field.Output)
 	clientKeys  = field.KnownNames(field.Client)
 	sessionKeys = field.KnownNames(field.Session)
-	modelKeys   = []string{"model_group", "gen_ai.request.model", "gen_ai.response.model", "model", "model_name", "llm.request.model"}
-	routeKeys   = []string{"call_type", "gen_ai.operation.name", "endpoint", "path", "url", "route", "uri"}
-	finishKeys  = []string{"finish_reason", "stop_reason", "gen_ai.response.finish_reasons", "finishReason"}
+	modelKeys   = strings.Fields("model_group gen_ai.request.model gen_ai.response.model model model_name llm.request.model")
+	routeKeys   = strings.Fields("call_type gen_ai.operation.name endpoint path url route uri")
+	finishKeys  = strings.Fields("finish_reason stop_reason gen_ai.response.finish_reasons finishReason")
+	promptKeys  = strings.Fields("messages gen_ai.input.messages input_messages gen_ai.prompt prompt input text input_ids prompt_token_ids")
+	statusKeys  = strings.Fields("status_code http_status http.response.status_code response_status")
+
+	firstMillis  = strings.Fields("ttft_ms time_to_first_token_ms first_token_ms")
+	firstSeconds = strings.Fields(`ttft time_to_first_token gen_ai.response.time_to_first_chunk
+		gen_ai.latency.time_to_first_token first_token_latency`)
+	wholeMillis  = strings.Fields("latency_ms duration_ms response_ms elapsed_ms total_ms e2e_ms")
+	wholeSeconds = strings.Fields(`e2e_latency latency duration elapsed response_time request_duration
+		duration_s latency_s gen_ai.latency.e2e`)
+
+	// What tells LiteLLM's records and spans of OpenTelemetry.
+	litellmKeys = strings.Fields("standard_logging_object model_group litellm_call_id call_type")
+	spanKeys    = strings.Fields("gen_ai.request.model gen_ai.system gen_ai.provider.name gen_ai.operation.name")
 )
 
 // addLine takes one value of a log in.
@@ -174,10 +190,8 @@ func (l *Log) addRecord(number int, r record, hand func(*Request)) {
 			return
 		}
 	}
-	if v := r.valueAt(endKeys...); v != nil {
-		if at, ok := stampOf(v); ok {
-			q.End = at
-		}
+	if at, ok := stampOf(r.valueAt(endKeys...)); ok {
+		q.End = at
 	}
 	if d := r.duration(); q.End == unknown && q.At != unknown && d >= 0 {
 		q.End = q.At + d
@@ -185,15 +199,13 @@ func (l *Log) addRecord(number int, r record, hand func(*Request)) {
 			q.At, q.End = q.At-d, q.At
 		}
 	}
-	if v := r.valueAt(firstKeys...); v != nil && q.At != unknown {
-		if at, ok := stampOf(v); ok && at > q.At {
-			q.TTFT = at - q.At
-		}
+	if at, ok := stampOf(r.valueAt(firstKeys...)); ok && q.At != unknown && at > q.At {
+		q.TTFT = at - q.At
 	}
 	if q.TTFT == unknown {
-		if x := r.numberAt("ttft_ms", "time_to_first_token_ms", "first_token_ms"); x > 0 && x < 1e9 {
+		if x := r.numberAt(firstMillis...); x > 0 && x < 1e9 {
 			q.TTFT = int64(x * 1e6)
-		} else if x := r.numberAt("ttft", "time_to_first_token", "gen_ai.response.time_to_first_chunk", "gen_ai.latency.time_to_first_token", "first_token_latency"); x > 0 && x < 1e6 {
+		} else if x := r.numberAt(firstSeconds...); x > 0 && x < 1e6 {
 			q.TTFT = int64(x * 1e9)
 		}
 	}
@@ -213,7 +225,7 @@ func (l *Log) addRecord(number int, r record, hand func(*Request)) {
 		l.reject(number, "neither a time nor lengths of a request")
 		return
 	}
-	if l.Format == "otel" && q.Input == unknown && q.Output == unknown && r.valueAt("gen_ai.request.model", "gen_ai.operation.name", "gen_ai.system", "gen_ai.provider.name") == nil {
+	if l.Format == "otel" && q.Input == unknown && q.Output == unknown && r.valueAt(spanKeys...) == nil {
 		l.reject(number, "a span that is no model's")
 		return
 	}
@@ -223,9 +235,9 @@ func (l *Log) addRecord(number int, r record, hand func(*Request)) {
 // formOf names the form of a log by its first record.
 func formOf(r record) string {
 	switch {
-	case r.valueAt("standard_logging_object", "model_group", "litellm_call_id", "call_type") != nil:
+	case r.valueAt(litellmKeys...) != nil:
 		return "litellm"
-	case r.valueAt("gen_ai.request.model", "gen_ai.system", "gen_ai.provider.name", "gen_ai.operation.name", "traceId", "startTimeUnixNano") != nil:
+	case r.valueAt(spanKeys...) != nil, r.valueAt("traceId", "startTimeUnixNano") != nil:
 		return "otel"
 	case strings.HasPrefix(r.textAt("event"), "request."):
 		return "sglang"
@@ -267,7 +279,7 @@ func (r record) hasFailed() bool {
 			}
 		}
 	}
-	if code := r.numberAt("status_code", "http_status", "http.response.status_code", "response_status"); code >= 400 {
+	if code := r.numberAt(statusKeys...); code >= 400 {
 		return true
 	}
 	v := r.valueAt("error", "exception", "error.type")
@@ -280,8 +292,8 @@ func (r record) duration() int64 {
 		keys []string
 		ns   float64
 	}{
-		{[]string{"latency_ms", "duration_ms", "response_ms", "elapsed_ms", "total_ms", "e2e_ms"}, 1e6},
-		{[]string{"e2e_latency", "latency", "duration", "elapsed", "response_time", "request_duration", "duration_s", "latency_s", "gen_ai.latency.e2e"}, 1e9},
+		{wholeMillis, 1e6},
+		{wholeSeconds, 1e9},
 	} {
 		if x := r.numberAt(k.keys...); x >= 0 && x*k.ns < 1e15 {
 			return int64(x * k.ns)
@@ -292,12 +304,10 @@ func (r record) duration() int64 {
 
 // promptText is the text that the prompt begins with, roles and all, as far as it is there.
 func (r record) promptText() []byte {
-	for _, key := range []string{"messages", "gen_ai.input.messages", "input_messages", "gen_ai.prompt", "prompt", "input", "text", "input_ids", "prompt_token_ids"} {
-		v := r.valueAt(key)
-		if len(v) < textBlock {
-			continue
+	for _, key := range promptKeys {
+		if v := r.valueAt(key); len(v) >= textBlock {
+			return bytes.TrimRight(v, "]} \t") // what follows a history is no part of its beginning
 		}
-		return bytes.TrimRight(v, "]} \t") // what follows a history is no part of its beginning
 	}
 	return nil
 }
@@ -307,11 +317,7 @@ var stampForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "20
 
 // stampOf reads a time: a date, or a number of seconds, ms, µs or ns by its size.
 func stampOf(v json.RawMessage) (int64, bool) {
-	s := strings.TrimSpace(plainText(v))
-	if s == "" {
-		return unknown, false
-	}
-	return stampText(s)
+	return stampText(strings.TrimSpace(plainText(v)))
 }
 
 func stampText(s string) (int64, bool) {

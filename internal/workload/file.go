@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"pitot/internal/say"
 	"pitot/internal/workload/plain"
@@ -78,13 +77,17 @@ func (u *unread) add(s *FileStats, offset int64, err error) {
 type File struct {
 	file    *plain.File
 	path    string
-	sha256  string
-	size    int64 // of it as plain text
-	format  format
 	options FileOptions
+	first   int64 // entry that item 0 asks
+	fileIndex
+}
+
+// fileIndex holds what is known of a file once it has been read.
+type fileIndex struct {
+	sha256  string
+	format  format
 	entries []entry
 	stats   FileStats
-	first   int64 // entry that item 0 asks
 }
 
 // entry is where a record lies in its file.
@@ -122,12 +125,17 @@ func Open(path string, o FileOptions) (*File, error) {
 		return nil, openError(path, false, err)
 	}
 	f := &File{file: file, path: path, options: o}
-	if !f.indexedBefore() {
-		f.stats = FileStats{Skipped: map[string]int{}, First: map[string]int{}, Unused: map[string]int{}}
-		if err := f.indexRequests(); err != nil {
-			return nil, errors.Join(err, file.Close())
-		}
-		f.keepIndex()
+	index, err := lastIndex.open(path, func() (fileIndex, error) {
+		err := f.indexRequests()
+		return f.fileIndex, err
+	})
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	if f.fileIndex = index; len(index.entries) > mostIndexed {
+		lastIndex.forget()
+	} else { // what is kept stays as it is
+		f.entries, f.stats = slices.Clone(index.entries), index.stats.clone()
 	}
 	switch {
 	case o.InTime:
@@ -140,46 +148,14 @@ func Open(path string, o FileOptions) (*File, error) {
 	return f, nil
 }
 
-// indexed holds what the last opened file contained. A plan opens one file many times. Where its
-// content is the same, its records need no second reading.
-var indexed struct {
-	sync.Mutex
-	of File // without the file
-}
-
-// mostIndexed bounds the requests that are kept of it.
+// mostIndexed bounds the requests of which it is kept.
 const mostIndexed = 10_000_000
 
-// indexedBefore takes what is known of a file, if it was the last and its content is the same.
-func (f *File) indexedBefore() bool {
-	info, err := f.file.Stat()
-	indexed.Lock()
-	known := indexed.of
-	indexed.Unlock()
-	if err != nil || known.path != f.path || known.size != info.Size() {
-		return false
-	}
-	hash := sha256.New()
-	if _, err := io.Copy(hash, io.NewSectionReader(f.file, 0, math.MaxInt64)); err != nil || hex.EncodeToString(hash.Sum(nil)) != known.sha256 {
-		return false
-	}
-	f.sha256, f.size, f.format, f.entries, f.stats = known.sha256, known.size, known.format, slices.Clone(known.entries), known.Stats()
-	return true
-}
-
-func (f *File) keepIndex() {
-	info, err := f.file.Stat()
-	if err != nil || len(f.entries) > mostIndexed {
-		return
-	}
-	f.size = info.Size()
-	indexed.Lock()
-	defer indexed.Unlock()
-	indexed.of = File{path: f.path, sha256: f.sha256, size: f.size, format: f.format, entries: slices.Clone(f.entries), stats: f.Stats()}
-}
+var lastIndex lastFile[fileIndex]
 
 // indexRequests reads the whole file once and keeps where its requests are.
 func (f *File) indexRequests() error {
+	f.stats = FileStats{Skipped: map[string]int{}, First: map[string]int{}, Unused: map[string]int{}}
 	hash := sha256.New()
 	var bad unread
 	head := make([]byte, headBytes)
@@ -345,8 +321,9 @@ func (f *File) makeRequest(i int64, r record) Request {
 }
 
 // Stats count what was in the file.
-func (f *File) Stats() FileStats {
-	s := f.stats
+func (f *File) Stats() FileStats { return f.stats.clone() }
+
+func (s FileStats) clone() FileStats {
 	s.Skipped, s.First, s.Unused = maps.Clone(s.Skipped), maps.Clone(s.First), maps.Clone(s.Unused)
 	return s
 }

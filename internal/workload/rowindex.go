@@ -5,15 +5,12 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"pitot/internal/data/spill"
 	"pitot/internal/say"
@@ -59,39 +56,12 @@ const (
 	mostTurns    = 4_000_000 // further turns of sessions, which are kept in memory
 )
 
-// opened is the trace that was opened last. A plan asks for one many times, for its rate, its
-// due times, its requests, and a large one takes seconds to read.
-var opened struct {
-	sync.Mutex
-	key  string
-	rows *Rows
-}
+var lastRows lastFile[*Rows]
 
 // OpenRows opens a trace: it is read once, and not again while it is the last that was opened
 // and has not changed.
 func OpenRows(path string) (*Rows, error) {
-	key := fileKey(path)
-	opened.Lock()
-	defer opened.Unlock()
-	if opened.key == key && opened.rows != nil {
-		return opened.rows, nil
-	}
-	r, err := openRows(path)
-	if err != nil {
-		return nil, err
-	}
-	opened.key, opened.rows = key, r
-	return r, nil
-}
-
-// fileKey is another one for a file that has changed.
-func fileKey(path string) string {
-	info, err := os.Stat(path)
-	if err != nil {
-		return path
-	}
-	whole, _ := filepath.Abs(path)
-	return fmt.Sprint(whole, info.Size(), info.ModTime().Format(time.RFC3339Nano))
+	return lastRows.open(path, func() (*Rows, error) { return openRows(path) })
 }
 
 func openRows(path string) (*Rows, error) {

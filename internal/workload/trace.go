@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
@@ -282,30 +281,19 @@ func ArrivalFiles() arrival.Files {
 	}
 }
 
-// timed are the times of the file of prompts that was asked for last: a plan asks for them many
-// times.
-var timed struct {
-	sync.Mutex
-	key  string
-	list []int64
-}
+var lastTimes lastFile[[]int64]
 
 // PromptTimes gives the times of the requests of a file of prompts, in order; an error where it has
 // none.
 func PromptTimes(path string) ([]int64, error) {
-	key := fileKey(path)
-	timed.Lock()
-	defer timed.Unlock()
-	if timed.key == key && timed.list != nil {
-		return timed.list, nil
-	}
-	f, err := Open(path, FileOptions{InTime: true})
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	timed.key, timed.list = key, f.requestTimes()
-	return timed.list, nil
+	return lastTimes.open(path, func() ([]int64, error) {
+		f, err := Open(path, FileOptions{InTime: true})
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return f.requestTimes(), nil
+	})
 }
 
 // userError makes of an error one for users.

@@ -77,11 +77,8 @@ func (x *anthropicDecoder) Reset() {
 	x.prompt, x.cached = record.Unset, record.Unset
 }
 
-// Event implements [Decoder].
-func (x *anthropicDecoder) Event(name, data []byte, d *Delta) error {
-	if x.handlePlain(name, data, d) {
-		return nil
-	}
+// readEvent implements [holeReader].
+func (x *anthropicDecoder) readEvent(data []byte, d *Delta) error {
 	s := &x.s
 	kind := string(stringField(data, "type"))
 	ok := s.eachKey(func(key []byte) bool {

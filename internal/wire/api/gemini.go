@@ -91,11 +91,8 @@ func (x *geminiDecoder) Reset() {
 	x.called = false
 }
 
-// Event implements [Decoder].
-func (x *geminiDecoder) Event(name, data []byte, d *Delta) error {
-	if x.handlePlain(name, data, d) {
-		return nil
-	}
+// readEvent implements [holeReader].
+func (x *geminiDecoder) readEvent(data []byte, d *Delta) error {
 	return x.endEvent(x.readResponse(d), d)
 }
 

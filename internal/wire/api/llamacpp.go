@@ -35,13 +35,7 @@ func llamacppBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 // llamacppDecoder reads events, of which a whole answer is the last.
 type llamacppDecoder struct{ reading }
 
-// Event implements [Decoder].
-func (x *llamacppDecoder) Event(name, data []byte, d *Delta) error {
-	if x.handlePlain(name, data, d) {
-		return nil
-	}
-	return x.Whole(data, d)
-}
+func (x *llamacppDecoder) readEvent(data []byte, d *Delta) error { return x.Whole(data, d) }
 
 // Whole implements [Decoder].
 func (x *llamacppDecoder) Whole(data []byte, d *Delta) error {

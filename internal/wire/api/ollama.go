@@ -61,13 +61,7 @@ func ollamaBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 // ollamaDecoder reads lines, of which a whole answer is one.
 type ollamaDecoder struct{ reading }
 
-// Event implements [Decoder].
-func (x *ollamaDecoder) Event(name, data []byte, d *Delta) error {
-	if x.handlePlain(name, data, d) {
-		return nil
-	}
-	return x.Whole(data, d)
-}
+func (x *ollamaDecoder) readEvent(data []byte, d *Delta) error { return x.Whole(data, d) }
 
 // Whole implements [Decoder].
 func (x *ollamaDecoder) Whole(data []byte, d *Delta) error {

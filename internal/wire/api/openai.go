@@ -153,13 +153,7 @@ func openaiBody(dst []byte, o Options, r *workload.Request, prompt func([]byte) 
 // is in delta (chat stream), message (chat) or text (completions).
 type openaiDecoder struct{ reading }
 
-// Event implements [Decoder].
-func (o *openaiDecoder) Event(name, data []byte, d *Delta) error {
-	if o.handlePlain(name, data, d) {
-		return nil
-	}
-	return o.Whole(data, d)
-}
+func (o *openaiDecoder) readEvent(data []byte, d *Delta) error { return o.Whole(data, d) }
 
 // Whole implements [Decoder]. Values of types that are not expected are passed over.
 func (o *openaiDecoder) Whole(data []byte, d *Delta) error {

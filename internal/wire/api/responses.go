@@ -72,11 +72,8 @@ func (x *responsesDecoder) Reset() {
 	x.called = false
 }
 
-// Event implements [Decoder].
-func (x *responsesDecoder) Event(name, data []byte, d *Delta) error {
-	if x.handlePlain(name, data, d) {
-		return nil
-	}
+// readEvent implements [holeReader].
+func (x *responsesDecoder) readEvent(data []byte, d *Delta) error {
 	// What an event is may stand at its end, and the events around a text are larger than the
 	// text: each is read once, and what counts of it again.
 	s := &x.s

@@ -9,7 +9,12 @@ import (
 // holeReader is a decoder that says where the event it read last differs from those
 // around it.
 type holeReader interface {
-	Decoder
+	Reset()
+	Ended() bool
+	Whole(body []byte, d *Delta) error
+	handlePlain(name, data []byte, d *Delta) bool
+	// readEvent reads an event that is JSON.
+	readEvent(data []byte, d *Delta) error
 	// holes are the stretches that may differ, in the order in which they stand;
 	// false where the event is not one of text like others.
 	holes() ([]hole, bool)
@@ -275,7 +280,10 @@ func (f *fast) Event(name, data []byte, d *Delta) error {
 		f.takeFilling(&in, d)
 		return nil
 	}
-	err := f.holeReader.Event(name, data, d)
+	var err error
+	if !f.handlePlain(name, data, d) {
+		err = f.readEvent(data, d)
+	}
 	if len(d.Parts) == 0 {
 		f.forget() // its tokens may count with the next event's
 	}

@@ -58,22 +58,19 @@ func (x *tgiDecoder) Reset() {
 	x.silent = 0
 }
 
-// Event implements [Decoder].
-func (x *tgiDecoder) Event(name, data []byte, d *Delta) error {
-	if x.handlePlain(name, data, d) {
-		return nil
-	}
-	return x.readEvent(d, false)
+// readEvent implements [holeReader].
+func (x *tgiDecoder) readEvent(data []byte, d *Delta) error {
+	return x.readAnswer(d, false)
 }
 
 // Whole implements [Decoder]: an object, or a list with one in it.
 func (x *tgiDecoder) Whole(data []byte, d *Delta) error {
 	x.Reset()
 	x.beginEvent(data)
-	return x.readEvent(d, true)
+	return x.readAnswer(d, true)
 }
 
-func (x *tgiDecoder) readEvent(d *Delta, whole bool) error {
+func (x *tgiDecoder) readAnswer(d *Delta, whole bool) error {
 	s := &x.s
 	read := func() bool {
 		return s.eachKey(func(key []byte) bool {

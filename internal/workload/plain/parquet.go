@@ -11,11 +11,7 @@ import (
 // parquetLines gives the rows of a Parquet file as JSON, a line each. Its index is at the
 // end: what is compressed besides is unpacked first.
 func parquetLines(f *File, packed bool, in io.Reader) (lines io.Reader, err error) {
-	defer func() {
-		if p := recover(); p != nil { // of what reads the footer, at a damaged file
-			err = fmt.Errorf("parquet: a damaged file: %v", p)
-		}
-	}()
+	defer recoverDamage(&err)
 	var at io.ReaderAt = f
 	info, err := f.Stat()
 	if err != nil {
@@ -39,6 +35,13 @@ func parquetLines(f *File, packed bool, in io.Reader) (lines io.Reader, err erro
 	return &parquetReader{rows: file.All()}, nil
 }
 
+// recoverDamage makes an error of a panic of the library at a damaged file.
+func recoverDamage(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("parquet: a damaged file: %v", p)
+	}
+}
+
 type parquetReader struct {
 	rows *parquet.Rows
 	out  []byte
@@ -60,11 +63,7 @@ func (r *parquetReader) Read(p []byte) (int, error) {
 
 // readRow reads a row.
 func (r *parquetReader) readRow() {
-	defer func() {
-		if p := recover(); p != nil {
-			r.err = fmt.Errorf("parquet: a damaged file: %v", p)
-		}
-	}()
+	defer recoverDamage(&r.err)
 	row, err := r.rows.Next()
 	var line []byte
 	if err == nil {

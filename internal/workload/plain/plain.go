@@ -41,13 +41,8 @@ const mostWindow = 128 << 20
 // Open opens a file. A packed one is unpacked into a file where the system keeps its
 // temporary ones.
 func Open(path string) (*File, error) {
-	f, err := openUnpacked(path)
+	f, r, packed, err := openLayers(path)
 	if err != nil {
-		return nil, err
-	}
-	r, packed, err := unpack(f)
-	if err != nil {
-		_ = f.Close()
 		return nil, err
 	}
 	if info, err := f.Stat(); len(packed) == 0 && err == nil && info.Mode().IsRegular() {
@@ -208,15 +203,11 @@ func (f *File) Text() io.Reader {
 
 // ReadHead returns the first bytes of the text of a file, at most most of them.
 func ReadHead(path string, most int) ([]byte, error) {
-	f, err := openUnpacked(path)
+	f, r, _, err := openLayers(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	r, _, err := unpack(f)
-	if err != nil {
-		return nil, err
-	}
 	head, err := io.ReadAll(io.LimitReader(r, int64(most)))
 	if err != nil {
 		return nil, CutError(err)
@@ -226,13 +217,8 @@ func ReadHead(path string, most int) ([]byte, error) {
 
 // OpenStream reads a file once, from its beginning to its end, without a copy of it anywhere.
 func OpenStream(path string) (io.ReadCloser, error) {
-	f, err := openUnpacked(path)
+	f, r, _, err := openLayers(path)
 	if err != nil {
-		return nil, err
-	}
-	r, _, err := unpack(f)
-	if err != nil {
-		_ = f.Close()
 		return nil, err
 	}
 	return struct {
@@ -241,12 +227,17 @@ func OpenStream(path string) (io.ReadCloser, error) {
 	}{r, f}, nil
 }
 
-// unpack reads a file as plain text, and says what it was packed in.
-func unpack(f *File) (r io.Reader, packed []string, err error) {
-	if r, packed, err = unpackLayers(f); len(packed) > 0 && err == nil {
+// openLayers opens a file and reads it as plain text, and says what it was packed in.
+func openLayers(path string) (f *File, r io.Reader, packed []string, err error) {
+	if f, err = openUnpacked(path); err != nil {
+		return nil, nil, nil, err
+	}
+	if r, packed, err = unpackLayers(f); err != nil {
+		_ = f.Close()
+	} else if len(packed) > 0 {
 		r = limitUnpacked(f, r)
 	}
-	return r, packed, err
+	return f, r, packed, err
 }
 
 // unpackLayers takes one packing off after the other.

@@ -168,7 +168,7 @@ func BenchmarkDecoder(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		d.Clear()
-		if o.Event(nil, text, &d) != nil || len(d.Parts) != 1 {
+		if o.handlePlain(nil, text, &d) || o.readEvent(text, &d) != nil || len(d.Parts) != 1 {
 			b.Fatal(d)
 		}
 	}

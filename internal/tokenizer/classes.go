@@ -32,8 +32,9 @@ const (
 
 // classNames are the classes that unicode.txt names.
 var classNames = map[string]class{
-	"letter": letter, "upper": upper, "lower": lower, "number": number, "mark": mark, "punctuation": punctuation,
-	"symbol": symbol, "control": control, "word": word, "sign": sign, "oldMark": oldMark, "accent": accent,
+	"letter": letter, "upper": upper, "lower": lower, "number": number, "mark": mark,
+	"punctuation": punctuation, "symbol": symbol, "control": control, "word": word, "sign": sign,
+	"oldMark": oldMark, "accent": accent,
 }
 
 // classes has the class of every character. A flat table of 2 MB is the

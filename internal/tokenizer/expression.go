@@ -360,7 +360,8 @@ func (p *parser) parseAlternatives() node {
 // foldsTogether says that a text begins with letters of which one character is another case: ß, ﬀ,
 // ﬁ, ﬂ, ﬅ. Those beyond ASCII are not read where case is ignored.
 func foldsTogether(text string) bool {
-	return len(text) >= 2 && slices.Contains([]string{"ss", "ff", "fi", "fl", "st"}, strings.ToLower(text[:2]))
+	return len(text) >= 2 &&
+		slices.Contains([]string{"ss", "ff", "fi", "fl", "st"}, strings.ToLower(text[:2]))
 }
 
 func (p *parser) parseRepeated() node {
@@ -588,7 +589,8 @@ func (p *parser) parseCharacter(r rune) rune {
 
 // propertyClasses are the properties that have a class.
 var propertyClasses = map[string]class{
-	"L": letter, "Letter": letter, "N": number, "M": mark, "P": punctuation, "S": symbol, "Ll": lower, "Mn": nonspacing,
+	"L": letter, "Letter": letter, "N": number, "M": mark, "P": punctuation, "S": symbol,
+	"Ll": lower, "Mn": nonspacing,
 }
 
 // parseProperty reads \p{L}, \p{^L}, \p{Han}.

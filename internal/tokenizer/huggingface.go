@@ -592,7 +592,10 @@ func (b *builder) unigramOf(tokens []string, scores []float64, unknown int, fall
 	for i, token := range tokens { // of two that are equal the later one
 		b.vocabulary[token] = uint32(i)
 	}
-	p := &unigram{scores: scores, unknown: int32(unknown), vocab: b.vocabulary, tokens: newVocabularyTrie(b.vocabulary)}
+	p := &unigram{
+		scores: scores, unknown: int32(unknown),
+		vocab: b.vocabulary, tokens: newVocabularyTrie(b.vocabulary),
+	}
 	if len(scores) > 0 {
 		p.penalty = slices.Min(scores)
 	}

@@ -210,7 +210,10 @@ func sentencePiece(data []byte) (*Tokenizer, error) {
 // spUnigram is SentencePiece's own Unigram: in single precision, with a score for
 // symbols of the user that makes them win.
 func (b *builder) spUnigram(m spModel, unknown int32, fallback *byteTokens) {
-	p := &unigram{tokens: newVocabularyTrie(b.vocabulary), scores: make([]float64, len(m.pieces)), vocab: b.vocabulary, unknown: unknown, fallback: fallback, single: true}
+	p := &unigram{
+		tokens: newVocabularyTrie(b.vocabulary), scores: make([]float64, len(m.pieces)),
+		vocab: b.vocabulary, unknown: unknown, fallback: fallback, single: true,
+	}
 	least, most := float32(math.Inf(1)), float32(math.Inf(-1))
 	for _, x := range m.pieces {
 		if x.kind == 1 {

@@ -40,6 +40,8 @@ func parseHex(text string) rune {
 
 // isAmong reports whether a character is in ranges that are in order.
 func isAmong(ranges []characterRange, r rune) bool {
-	i, ok := slices.BinarySearchFunc(ranges, r, func(x characterRange, r rune) int { return cmp.Compare(x.high, r) })
+	i, ok := slices.BinarySearchFunc(ranges, r, func(x characterRange, r rune) int {
+		return cmp.Compare(x.high, r)
+	})
 	return ok || i < len(ranges) && ranges[i].low <= r
 }

@@ -981,7 +981,8 @@ func Classify(err error) (class, detail string) {
 		return record.ErrReset, "connection reset by the server"
 	case errors.Is(err, os.ErrDeadlineExceeded), network != nil && network.Timeout():
 		return record.ErrTimeout, err.Error()
-	case isError[tls.AlertError](err), isError[tls.RecordHeaderError](err), op != nil && (op.Op == "remote error" || op.Op == "local error"): // as crypto/tls calls alerts
+	case isError[tls.AlertError](err), isError[tls.RecordHeaderError](err),
+		op != nil && (op.Op == "remote error" || op.Op == "local error"): // as crypto/tls calls alerts
 		return record.ErrTLS, err.Error()
 	case isError[syscall.Errno](err):
 		return record.ErrConnect, err.Error()

@@ -51,7 +51,8 @@ func (d *Dialer) SpeaksTLS(ctx context.Context) bool {
 	}
 	dial, _ := errors.AsType[*DialError](err)
 	op, _ := errors.AsType[*net.OpError](err)
-	return dial != nil && dial.Class == record.ErrHTTP2 || op != nil && op.Op == "remote error" // as crypto/tls calls alerts
+	return dial != nil && dial.Class == record.ErrHTTP2 ||
+		op != nil && op.Op == "remote error" // as crypto/tls calls alerts
 }
 
 // SpeaksPlain sends an endpoint one request of plain HTTP, without any header of the user's, and

@@ -36,7 +36,8 @@ func (b *Batched) At(item int64) (Request, error) {
 	if !c.Query.IsZero() {
 		tokens := c.Query.Draw(seed.At(c.Seed, streamQueryLength, uint64(item)))
 		words := c.Calibration.withOverhead(0).wordsAtLeastOne(tokens)
-		out.Messages = append(out.Messages, NewMessage("user", WordSegment(c.Nonce, streamQueryWords, uint64(item), words)))
+		query := WordSegment(c.Nonce, streamQueryWords, uint64(item), words)
+		out.Messages = append(out.Messages, NewMessage("user", query))
 		out.Input = Unknown
 	}
 	for i := range int64(c.Texts) {

@@ -39,7 +39,8 @@ func chatOf(o object) (record, error) {
 	}
 	r.output = output
 	if r.prependSystem(o); len(r.messages) > len(messages) && !allPlain { // what is sent as it stands has it too
-		said, _ := json.Marshal(map[string]string{"role": "system", "content": r.messages[0].Segments[0].Text})
+		system := r.messages[0].Segments[0].Text
+		said, _ := json.Marshal(map[string]string{"role": "system", "content": system})
 		list := bytes.TrimLeft(o["messages"], " \t\r\n")
 		o["messages"] = json.RawMessage("[" + string(said) + "," + string(list[1:]))
 	}

@@ -171,7 +171,8 @@ func (v *Conversations) subStep(session int64, p *stepPlace) (r Request) {
 	words := c.Calibration.wordsAtLeastOne(input.Draw(seed.At(c.Seed, streamTurnInput, uint64(item))))
 	r = Request{Input: v.sub.tokens + c.Calibration.tokensForWords(words), Output: v.outputLength(item), Exact: true}
 	r.Messages = append(make([]Message, 0, len(v.sub.messages)+1+2*int(p.step)), v.sub.messages...)
-	r.Messages = append(r.Messages, NewMessage("user", WordSegment(c.Nonce, streamContent, uint64(item), words)))
+	own := WordSegment(c.Nonce, streamContent, uint64(item), words)
+	r.Messages = append(r.Messages, NewMessage("user", own))
 	for k := p.begin + 1; k <= p.begin+p.step; k++ {
 		v.goOn(&r, session, k-1, k, input, nil)
 	}

@@ -71,7 +71,8 @@ func objectFormats() []format {
 		{name: "openai-chat", keys: []string{"messages"}, parse: objectParser(chatOf), takes: all},
 		{name: "sharegpt", keys: []string{"conversations", "conversation"}, parse: parseShareGPT, estimated: true, takes: asked},
 		{name: "vllm-custom", keys: []string{"prompt"}, parse: objectParser(promptOf), takes: asked},
-		{name: "guidellm", keys: []string{"prompt_0", "question", "instruction", "input_text"}, parse: objectParser(aliasedOf), takes: asked},
+		{name: "guidellm", keys: strings.Fields("prompt_0 question instruction input_text"),
+			parse: objectParser(aliasedOf), takes: asked},
 		{name: "aiperf-single-turn", keys: []string{"text", "text_input"}, parse: objectParser(singleTurnOf), takes: asked},
 	}
 }

@@ -146,7 +146,8 @@ func NewRandom(c RandomConfig) (*Random, error) {
 	if c.Prefix > 0 {
 		// The template's tokens belong to the prompt as a whole: the prefix is
 		// Prefix tokens of text.
-		r.prefix = WordSegment(c.Nonce, streamPrefix, 0, c.Calibration.withOverhead(0).wordsAtLeastOne(c.Prefix))
+		words := c.Calibration.withOverhead(0).wordsAtLeastOne(c.Prefix)
+		r.prefix = WordSegment(c.Nonce, streamPrefix, 0, words)
 	}
 	return r, nil
 }
@@ -217,7 +218,8 @@ func (r *Random) requestPath(i uint64) (tokens int, texts []Segment) {
 func (r *Random) pathTexts(way []node) (texts []Segment) {
 	inside := r.config.Calibration.withOverhead(0)
 	for _, n := range way {
-		texts = append(texts, WordSegment(r.config.Nonce, streamNodeText, n.key, inside.wordsAtLeastOne(n.tokens)))
+		words := inside.wordsAtLeastOne(n.tokens)
+		texts = append(texts, WordSegment(r.config.Nonce, streamNodeText, n.key, words))
 	}
 	return texts
 }

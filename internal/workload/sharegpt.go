@@ -84,7 +84,7 @@ func parseShareGPT(raw []byte) (record, error) {
 		if !next.isHuman() || output == 0 || strings.TrimSpace(next.content()) == "" {
 			break // what goes on otherwise is not asked
 		}
-		r.later = append(r.later, further{answer: answer.content(), text: next.content(), output: output, after: Unknown})
+		r.later = append(r.later, further{answer.content(), next.content(), output, Unknown})
 	}
 	return r, nil
 }

@@ -197,7 +197,8 @@ func (t *Tree) Mean() (sum float64) {
 
 // hasPartialShare says that some requests have no prefix, and others do.
 func (t *Tree) hasPartialShare() bool {
-	return t != nil && slices.ContainsFunc(t.branches, func(b branch) bool { return len(b.levels) == 0 })
+	none := func(b branch) bool { return len(b.levels) == 0 }
+	return t != nil && slices.ContainsFunc(t.branches, none)
 }
 
 // longestPath returns the length of the longest path down, except for one in a million texts.

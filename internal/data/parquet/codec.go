@@ -42,7 +42,8 @@ func (u *unpacker) decompress(codec format.CompressionCodec, dst, src []byte, si
 		if size > len(src)/4*(128<<10) { // a block takes 4 bytes at least, and becomes 128 KiB at most
 			return nil, errSize
 		}
-		if out, err = u.zstd.DecodeAll(src, resizeSlice(dst, size)[:0:size]); errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+		out, err = u.zstd.DecodeAll(src, resizeSlice(dst, size)[:0:size])
+		if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 			return nil, errSize
 		}
 	case format.Lz4Raw:

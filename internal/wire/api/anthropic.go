@@ -14,10 +14,12 @@ import (
 // summary. It has no field that holds an engine to a length: answers may end early.
 var Anthropic API = &dialect{
 	name: "anthropic", routes: []string{"/v1/messages"}, models: "/v1/models", key: "ANTHROPIC_API_KEY",
-	alias: map[string]string{"aiperf": "messages"}, sign: Sign{Host: "api.anthropic.com"}, maxField: "max_tokens",
-	decoder: func() Decoder { return newFast(new(anthropicDecoder)) },
+	alias: map[string]string{"aiperf": "messages"}, sign: Sign{Host: "api.anthropic.com"},
+	maxField: "max_tokens",
+	decoder:  func() Decoder { return newFast(new(anthropicDecoder)) },
 	headers: func(key string) []Header {
-		return requestHeaders(eventsOrJSON, Header{"anthropic-version", "2023-06-01"}, Header{"x-api-key", key})
+		version := Header{"anthropic-version", "2023-06-01"}
+		return requestHeaders(eventsOrJSON, version, Header{"x-api-key", key})
 	},
 	concede: concedeSampling, asked: anthropicAsked, body: anthropicBody,
 }

@@ -98,7 +98,8 @@ type Header struct{ Name, Value string }
 
 // requestHeaders says what an answer may be; headers without a value are left out.
 func requestHeaders(accept string, more ...Header) []Header {
-	return append([]Header{{"Accept", accept}}, slices.DeleteFunc(more, func(h Header) bool { return h.Value == "" })...)
+	more = slices.DeleteFunc(more, func(h Header) bool { return h.Value == "" })
+	return append([]Header{{"Accept", accept}}, more...)
 }
 
 // eventsOrJSON names the types of most servers' answers.

@@ -17,14 +17,22 @@ import (
 // It cannot be held to a length: answers may end early. Thoughts that it shows are
 // summaries; their tokens are counted, and are never seen.
 var Gemini API = &dialect{
-	name: "gemini", routes: geminiRoutes, models: "/v1beta/models", key: "GEMINI_API_KEY", maxField: "maxOutputTokens",
-	sign:    Sign{Host: "generativelanguage.googleapis.com", Path: "/v1beta/models", Field: "models", Of: "Gemini"},
+	name: "gemini", routes: geminiRoutes, models: "/v1beta/models", key: "GEMINI_API_KEY",
+	maxField: "maxOutputTokens",
+	sign: Sign{
+		Host: "generativelanguage.googleapis.com", Path: "/v1beta/models", Field: "models", Of: "Gemini",
+	},
 	decoder: func() Decoder { return newFast(new(geminiDecoder)) },
-	headers: func(key string) []Header { return requestHeaders(eventsOrJSON, Header{"x-goog-api-key", key}) },
-	list:    geminiModels, prepare: prepareGemini, concede: concedeSampling, asked: geminiAsked, body: geminiBody,
+	headers: func(key string) []Header {
+		return requestHeaders(eventsOrJSON, Header{"x-goog-api-key", key})
+	},
+	list: geminiModels, prepare: prepareGemini, concede: concedeSampling,
+	asked: geminiAsked, body: geminiBody,
 }
 
-var geminiRoutes = []string{"/v1beta/models/{model}:streamGenerateContent", "/v1beta/models/{model}:generateContent"}
+var geminiRoutes = []string{
+	"/v1beta/models/{model}:streamGenerateContent", "/v1beta/models/{model}:generateContent",
+}
 
 // geminiModels reads the models that generate.
 func geminiModels(body []byte) (list []Model) {
@@ -54,7 +62,10 @@ func prepareGemini(_ string, o *Options) error {
 
 func geminiAsked(r *workload.Request, o Options) Asked {
 	over := overlays(r, o, "generationConfig")
-	return Asked{Tokens: over.number(int64(r.Output), "maxOutputTokens"), Choices: over.number(0, "candidateCount")}
+	return Asked{
+		Tokens:  over.number(int64(r.Output), "maxOutputTokens"),
+		Choices: over.number(0, "candidateCount"),
+	}
 }
 
 func geminiBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {

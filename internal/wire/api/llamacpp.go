@@ -10,7 +10,8 @@ import (
 // LlamaCpp is llama.cpp's own /completion: a bare prompt, and with each event the
 // tokens so far.
 var LlamaCpp API = &dialect{
-	name: "llamacpp", routes: []string{"/completion"}, bare: true, models: "/v1/models", key: "LLAMA_API_KEY", maxField: "n_predict",
+	name: "llamacpp", routes: []string{"/completion"}, bare: true, models: "/v1/models",
+	key: "LLAMA_API_KEY", maxField: "n_predict",
 	sign:    Sign{Path: "/props", Field: "default_generation_settings", Of: "llama.cpp's server"},
 	decoder: func() Decoder { return newFast(new(llamacppDecoder)) },
 	prepare: func(_ string, o *Options) error { o.IgnoreEOS = true; return nil },
@@ -19,7 +20,10 @@ var LlamaCpp API = &dialect{
 
 func llamacppAsked(r *workload.Request, o Options) Asked {
 	over := overlays(r, o, "")
-	return Asked{Tokens: over.number(int64(r.Output), "n_predict", "max_tokens"), Candidates: over.number(0, "n_probs")}
+	return Asked{
+		Tokens:     over.number(int64(r.Output), "n_predict", "max_tokens"),
+		Candidates: over.number(0, "n_probs"),
+	}
 }
 
 func llamacppBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {

@@ -15,8 +15,8 @@ import (
 // are reasoning, and how many an event has. It cannot be held to a length: answers may
 // end early.
 var Ollama API = &dialect{
-	name: "ollama", routes: []string{"/api/chat", ollamaGenerate}, bareRoute: ollamaGenerate, models: "/api/tags",
-	key: "OLLAMA_API_KEY", framing: JSONLines, maxField: "num_predict",
+	name: "ollama", routes: []string{"/api/chat", ollamaGenerate}, bareRoute: ollamaGenerate,
+	models: "/api/tags", key: "OLLAMA_API_KEY", framing: JSONLines, maxField: "num_predict",
 	sign:    Sign{Path: "/api/version", Field: "version", Of: "Ollama"},
 	decoder: func() Decoder { return newFast(new(ollamaDecoder)) },
 	headers: func(key string) []Header {

@@ -340,7 +340,9 @@ func (o *openaiDecoder) readUsage(d *Delta) bool {
 		case "prompt_tokens_details":
 			return o.countIn("cached_tokens", &d.Usage.Cached)
 		case "completion_tokens_details":
-			return o.fieldIn("reasoning_tokens", func() bool { return o.readCount(countedReasoning, &d.Usage.Reasoning) })
+			return o.fieldIn("reasoning_tokens", func() bool {
+				return o.readCount(countedReasoning, &d.Usage.Reasoning)
+			})
 		}
 		return s.skipValue()
 	})

@@ -20,7 +20,7 @@ type repeats struct {
 type repeating struct {
 	reading
 	repeats
-	fill func(in *filling, d *Delta)       // reads an event that is like others but for what is in its holes
+	fill func(in *filling, d *Delta)       // reads an event that differs from others in its holes alone
 	read func(d *Delta, stream bool) error // reads any other
 }
 

@@ -14,10 +14,11 @@ import (
 // What an event is, its JSON says: not every server names events, and names are not
 // looked at.
 var Responses API = &dialect{
-	name: "openai-responses", routes: []string{"/v1/responses"}, models: "/v1/models", key: "OPENAI_API_KEY",
-	alias: map[string]string{"aiperf": "responses"}, maxField: "max_output_tokens", // no sign: its servers have chats too
-	decoder: func() Decoder { return newFast(new(responsesDecoder)) },
-	prepare: prepareResponses, concede: concedeResponses, asked: responsesAsked, body: responsesBody,
+	name: "openai-responses", routes: []string{"/v1/responses"}, models: "/v1/models",
+	key: "OPENAI_API_KEY", alias: map[string]string{"aiperf": "responses"},
+	maxField: "max_output_tokens", // it has no sign: its servers have chats too
+	decoder:  func() Decoder { return newFast(new(responsesDecoder)) },
+	prepare:  prepareResponses, concede: concedeResponses, asked: responsesAsked, body: responsesBody,
 }
 
 func prepareResponses(engine string, o *Options) error {
@@ -42,7 +43,10 @@ func concedeResponses(low string, o *Options) result.Adaptation {
 
 func responsesAsked(r *workload.Request, o Options) Asked {
 	over := overlays(r, o, "")
-	return Asked{Tokens: over.number(int64(limitAsked(r, o)), "max_output_tokens"), Candidates: over.number(0, "top_logprobs")}
+	return Asked{
+		Tokens:     over.number(int64(limitAsked(r, o)), "max_output_tokens"),
+		Candidates: over.number(0, "top_logprobs"),
+	}
 }
 
 func responsesBody(dst []byte, r *workload.Request, o Options) ([]byte, error) {

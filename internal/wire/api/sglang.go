@@ -9,7 +9,8 @@ import (
 // far. Its texts and token ids go on from event to event, each event repeating those
 // before it, unless the server is started to send what is new alone.
 var SGLang API = &dialect{
-	name: "sglang", routes: []string{"/generate"}, bare: true, models: "/v1/models", key: "SGLANG_API_KEY", maxField: "max_new_tokens",
+	name: "sglang", routes: []string{"/generate"}, bare: true, models: "/v1/models",
+	key: "SGLANG_API_KEY", maxField: "max_new_tokens",
 	alias:   map[string]string{"sglang": "sglang"},
 	sign:    Sign{Path: "/get_model_info", Field: "model_path", Of: "SGLang"},
 	decoder: func() Decoder { return newSGLangDecoder() },

@@ -11,12 +11,13 @@ import (
 // Not known from it: tokens of the prompt that were cached. It cannot be held to a
 // length: answers may end early.
 var TGI API = &dialect{
-	name: "tgi", routes: []string{"/generate_stream"}, bare: true, models: "/info", key: "HF_TOKEN", maxField: "max_new_tokens",
-	alias:   map[string]string{"aiperf": "huggingface_generate"},
-	sign:    Sign{Path: "/info", Field: "model_id", Of: "Text Generation Inference"},
-	decoder: func() Decoder { return newFast(new(tgiDecoder)) },
-	list:    func(body []byte) []Model { return infoModel(body, "tgi", "max_total_tokens") },
-	prepare: prepareTGI, asked: tgiAsked, body: tgiBody,
+	name: "tgi", routes: []string{"/generate_stream"}, bare: true, models: "/info", key: "HF_TOKEN",
+	maxField: "max_new_tokens",
+	alias:    map[string]string{"aiperf": "huggingface_generate"},
+	sign:     Sign{Path: "/info", Field: "model_id", Of: "Text Generation Inference"},
+	decoder:  func() Decoder { return newFast(new(tgiDecoder)) },
+	list:     func(body []byte) []Model { return infoModel(body, "tgi", "max_total_tokens") },
+	prepare:  prepareTGI, asked: tgiAsked, body: tgiBody,
 }
 
 func prepareTGI(_ string, o *Options) error {
@@ -28,7 +29,10 @@ func prepareTGI(_ string, o *Options) error {
 
 func tgiAsked(r *workload.Request, o Options) Asked {
 	over := overlays(r, o, "parameters")
-	return Asked{Tokens: over.number(int64(r.Output), "max_new_tokens"), Candidates: over.number(0, "top_n_tokens")}
+	return Asked{
+		Tokens:     over.number(int64(r.Output), "max_new_tokens"),
+		Candidates: over.number(0, "top_n_tokens"),
+	}
 }
 
 // tgiBody writes a request. Without sampling it takes the likeliest token; a temperature

@@ -22,9 +22,11 @@ import (
 // application to network traffic, IEEE Transactions on Information Theory 45, 1999). Here the
 // number is halved, so that the halving ends with single gaps.
 type Cascade struct {
-	Requests int       `yaml:"requests"`   // of the log
-	Every    int       `yaml:"every"`      // gaps between two knots; the last two have the rest between them
-	Spans    []float64 `yaml:"spans,flow"` // seconds from knot to knot; behind the last the log begins again
+	Requests int `yaml:"requests"` // of the log
+	// Every is the number of gaps between two knots; the last two have the rest between them.
+	Every int `yaml:"every"`
+	// Spans are seconds from knot to knot; behind the last the log begins again.
+	Spans []float64 `yaml:"spans,flow"`
 	// Slopes say by level how much of the difference of what is around some gaps, ln of the
 	// mean gap on their left over that on their right, their two halves show.
 	Slopes []float64 `yaml:"slopes,flow"`
@@ -105,7 +107,9 @@ func NewCascade(due []int64, least int) (*Cascade, bool) {
 		key := [2]int{o.level, o.gap}
 		samples[key] = append(samples[key], o.logit-float64(c.Slopes[o.level]*o.around))
 	}
-	keys := slices.SortedFunc(maps.Keys(samples), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	keys := slices.SortedFunc(maps.Keys(samples), func(a, b [2]int) int {
+		return slices.Compare(a[:], b[:])
+	})
 	// What too few tell is told together with what is a little longer.
 	var rest []float64
 	for i, k := range keys {
@@ -124,7 +128,8 @@ func NewCascade(due []int64, least int) (*Cascade, bool) {
 				continue
 			}
 		}
-		c.Splits = append(c.Splits, Split{Level: k[0], Gap: k[1], Logits: logitQuantiles(list, min(mostSteps, len(list)/least))})
+		logits := logitQuantiles(list, min(mostSteps, len(list)/least))
+		c.Splits = append(c.Splits, Split{Level: k[0], Gap: k[1], Logits: logits})
 	}
 	c.fitCorrection(at, least)
 	return c, c.Check() == ""

@@ -82,7 +82,8 @@ func parseStep(a *arguments) law {
 }
 
 func parseRamp(a *arguments) law {
-	from, to := a.numberAt(0, "rate at the beginning", 0, mostFactor), a.numberAt(1, "rate at the end", 0, mostFactor)
+	from := a.numberAt(0, "rate at the beginning", 0, mostFactor)
+	to := a.numberAt(1, "rate at the end", 0, mostFactor)
 	span := a.secondsAt(2, "time of the ramp")
 	if a.err == nil && from == 0 && to == 0 {
 		a.fail("both rates are 0")
@@ -137,7 +138,8 @@ func parsePiecewise(a *arguments) law {
 		c.add(times[i+1]-times[i], rates[i], rates[i])
 	}
 	if a.own = c.mean(); !(a.own >= MinRate && a.own <= MaxRate) {
-		a.failWith(say.Errorf("the mean of the rates is %s", say.Exact(a.own)).WithHint("rates are requests per second"))
+		a.failWith(say.Errorf("the mean of the rates is %s", say.Exact(a.own)).
+			WithHint("rates are requests per second"))
 	}
 	c.toMean()
 	return c

@@ -21,7 +21,8 @@ type mmpp struct {
 const mostStates = 8
 
 func parseOnOff(a *arguments) law {
-	return newMMPP([]float64{1, 0}, []float64{a.secondsAt(0, "time of a burst"), a.secondsAt(1, "time between bursts")})
+	times := []float64{a.secondsAt(0, "time of a burst"), a.secondsAt(1, "time between bursts")}
+	return newMMPP([]float64{1, 0}, times)
 }
 
 func parseMMPP(a *arguments) law {

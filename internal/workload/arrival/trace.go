@@ -68,7 +68,8 @@ func parseTrace(a *arguments) law {
 		l.begin, l.last = l.stampAt(0), l.stampAt(l.n-1)
 	}
 	if l.n < 2 || l.last == l.begin {
-		a.failWith(say.Errorf("%s has %s in it", name, say.Plural(int(l.n), "time")).WithHint("two different ones at least make a rate"))
+		a.failWith(say.Errorf("%s has %s in it", name, say.Plural(int(l.n), "time")).
+			WithHint("two different ones at least make a rate"))
 		return nil
 	}
 	l.look = make([]int64, min(l.n, mostLooked))
@@ -78,7 +79,8 @@ func parseTrace(a *arguments) law {
 	}
 	if auto {
 		if l.spread = StampRounding(l.look); l.spread == 0 {
-			a.failWith(say.Errorf("the stamps of %s are not rounded", name).WithHint("leave spread out, or say what a stamp stands for: spread=1s"))
+			a.failWith(say.Errorf("the stamps of %s are not rounded", name).
+				WithHint("leave spread out, or say what a stamp stands for: spread=1s"))
 		}
 	}
 	l.own = float64(l.n-1) / float64(l.last-l.begin) * 1e9 * l.speed

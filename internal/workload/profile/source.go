@@ -328,7 +328,7 @@ func (s *Source) laterTurn(at, session int64, turn int32) (workload.Request, err
 	for t := first; t <= turn; t++ {
 		item := workload.TurnItem(session, t)
 		h := s.turnShape(item, t, t > first)
-		own := []workload.Segment{workload.WordSegment(s.config.Nonce, streamOwn, uint64(item), max(h.words, 1))}
+		own := s.appendOwnWords(nil, item, max(h.words, 1))
 		if t == first {
 			own = s.promptBeginning(item, h, h.words, mostEchoes)
 			r.Class = s.names[h.class]
@@ -337,7 +337,8 @@ func (s *Source) laterTurn(at, session int64, turn int32) (workload.Request, err
 		r.Input += h.input
 		if r.Output = h.output; t < turn {
 			r.Input += h.output
-			answer := workload.WordSegment(s.config.Nonce, streamOwn, uint64(item)|1<<63, max(s.wordsForTokens(h.output), 1))
+			words := max(s.wordsForTokens(h.output), 1)
+			answer := workload.WordSegment(s.config.Nonce, streamOwn, uint64(item)|1<<63, words)
 			answer.Served, answer.Item = true, item
 			r.Messages = append(r.Messages, workload.NewMessage("assistant", answer))
 		}

@@ -149,7 +149,9 @@ func (t *tree) prefixes(e enough) *Prefixes {
 	moved := map[use]use{}
 	order := slices.Collect(maps.Keys(uses))
 	for len(order) > 0 {
-		slices.SortFunc(order, func(a, b use) int { return cmp.Compare(t.tokens(b.node), t.tokens(a.node)) })
+		slices.SortFunc(order, func(a, b use) int {
+			return cmp.Compare(t.tokens(b.node), t.tokens(a.node))
+		})
 		var next []use
 		for _, u := range order {
 			c := uses[u]
@@ -206,7 +208,8 @@ func (t *tree) prefixes(e enough) *Prefixes {
 			}
 		}
 		slices.SortFunc(list, func(a, b use) int {
-			return cmp.Or(cmp.Compare(uses[b].n, uses[a].n), cmp.Compare(a.octave, b.octave), cmp.Compare(a.node, b.node))
+			return cmp.Or(cmp.Compare(uses[b].n, uses[a].n),
+				cmp.Compare(a.octave, b.octave), cmp.Compare(a.node, b.node))
 		})
 		for _, u := range list[:min(len(list), mostUses)] {
 			yield(u.octave, u.node, uses[u].n)

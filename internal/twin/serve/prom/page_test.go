@@ -46,3 +46,31 @@ h_created{model="a\"b\\\n"} 1.5
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// A section has its families in order, a series of every source after the other, and none of a
+// name that a source does not have.
+func TestLayout(t *testing.T) {
+	l := ParseLayout("buckets few 1 10\n[a]\ngauge g What it is.\n\tx kind=own\n\t2 kind=fixed\n[b]\nhistogram/few h Spread.\n\ty\n")
+	p := NewPage(0)
+	p.Joined = true
+	h := &Histogram{}
+	h.Observe(l.Buckets["few"], 5)
+	p.WriteSection(l, "a", Source{Labels: []string{"i", "0"}, Values: map[string]float64{"x": 7}}, Source{Labels: []string{"kind", "mine"}})
+	p.WriteSection(l, "b", Source{Histograms: map[string]*Histogram{"y": h}}, Source{})
+	const want = `# HELP g What it is.
+# TYPE g gauge
+g{i="0",kind="own"} 7.0
+g{i="0",kind="fixed"} 2.0
+g{kind="mine"} 2.0
+# HELP h Spread.
+# TYPE h histogram
+h_sum 5.0
+h_bucket{le="1.0"} 0.0
+h_bucket{le="10.0"} 1.0
+h_bucket{le="+Inf"} 1.0
+h_count 1.0
+`
+	if got := string(p.Bytes()); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -6,14 +6,14 @@ import (
 	"pitot/internal/twin/serve/prom"
 )
 
-// Bucket limits of vLLM 0.32's histograms (vllm/v1/metrics/buckets.py).
+// Limits of the histograms.
 var (
-	latencyBuckets    = []float64{.3, .5, .8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
-	ttftBuckets       = []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
-	itlBuckets        = []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
-	iterationBuckets  = []float64{1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
-	paramsNBuckets    = []float64{1, 2, 5, 10, 20}
-	preemptionBuckets = []float64{1, 2, 3, 4, 5, 10, 20}
+	latencyBuckets    = layout.Buckets["latency"]
+	ttftBuckets       = layout.Buckets["ttft"]
+	itlBuckets        = layout.Buckets["itl"]
+	iterationBuckets  = layout.Buckets["iteration"]
+	paramsNBuckets    = layout.Buckets["params_n"]
+	preemptionBuckets = layout.Buckets["preemptions"]
 )
 
 // maxTokenBuckets bounds the limits of lengths: more than any model can have.

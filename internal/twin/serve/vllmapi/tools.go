@@ -8,7 +8,6 @@ import (
 	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/twin/serve/example"
 	"pitot/internal/twin/serve/lm"
-	"pitot/internal/twin/serve/prom"
 )
 
 // tool is one entry of a request's tools.
@@ -76,35 +75,23 @@ func (b *body) toolCall() (call *lm.Call, auto []tool, refused *dialect.Reply) {
 
 // parsing counts how often an output was looked through for calls of tools: of a
 // stream each delta, otherwise each choice.
-type parsing [2][2]atomic.Int64 // streamed, a call was found
+type parsing struct{ streamed, whole lookups }
 
-func (p *parsing) count(streamed, found bool) { p[indexOfBool(streamed)][indexOfBool(found)].Add(1) }
+// lookups counts those that found a call, and those that found words alone.
+type lookups struct{ call, words atomic.Int64 }
 
-func indexOfBool(b bool) int {
-	if b {
-		return 1
+func (l *lookups) count(found bool) {
+	if found {
+		l.call.Add(1)
+	} else {
+		l.words.Add(1)
 	}
-	return 0
 }
 
-// countSeries are the counts as vLLM shows them.
-func (p *parsing) countSeries() (all []prom.Series) {
-	for _, mode := range []struct {
-		name     string
-		streamed bool
-	}{{"streaming", true}, {"non_streaming", false}} {
-		for _, outcome := range []struct {
-			name  string
-			found bool
-		}{{"tool_call", true}, {"no_tool_call", false}} {
-			for _, route := range []string{"chat_completions", "responses", "other"} {
-				n := 0.0
-				if route == "chat_completions" {
-					n = float64(p[indexOfBool(mode.streamed)][indexOfBool(outcome.found)].Load())
-				}
-				all = append(all, prom.Series{Value: n, Labels: []string{"mode", mode.name, "outcome", outcome.name, "request_type", route}})
-			}
-		}
+// values are the counts by their names in the layout of the page of metrics.
+func (p *parsing) values() map[string]float64 {
+	return map[string]float64{
+		"streamed_call": float64(p.streamed.call.Load()), "streamed_words": float64(p.streamed.words.Load()),
+		"whole_call": float64(p.whole.call.Load()), "whole_words": float64(p.whole.words.Load()),
 	}
-	return all
 }

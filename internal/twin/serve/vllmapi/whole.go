@@ -37,7 +37,7 @@ func (w *writer) wholeChoice(b []byte, c *choice, p dialect.Part) []byte {
 		b = append(w.completionText(append(b, `,"text":"`...), c, 0, p.Tokens, true), '"')
 	}
 	if w.parsed {
-		w.parsing.count(false, w.plan.Call != nil && p.Tokens >= w.plan.Call.Tokens())
+		w.parsing.whole.count(w.plan.Call != nil && p.Tokens >= w.plan.Call.Tokens())
 	}
 	b = w.appendLogprobs(append(b, `,"logprobs":`...), c, 0, p.Tokens)
 	b = appendName(append(b, `,"finish_reason":`...), w.finishReason(p.Finish))

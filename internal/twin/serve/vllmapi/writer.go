@@ -170,7 +170,7 @@ func (w *writer) Tokens(b []byte, index, from, to int, finish string) ([]byte, b
 		b = append(w.completionText(append(b, `,"text":"`...), c, from, to, finish != ""), '"')
 	}
 	if w.parsed {
-		w.parsing.count(true, w.plan.Call != nil && shown)
+		w.parsing.streamed.count(w.plan.Call != nil && shown)
 	}
 	if !shown && finish == "" {
 		return b, false

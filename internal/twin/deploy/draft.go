@@ -105,16 +105,6 @@ func (d *Deployment) setMethod(v string) error {
 	return nil
 }
 
-// setParallel sets whether all drafts are made in one pass.
-func (d *Deployment) setParallel(v string) error {
-	yes, err := strconv.ParseBool(v)
-	if err != nil {
-		return fmt.Errorf("%q is neither true nor false", v)
-	}
-	d.parallelDrafts = yes
-	return nil
-}
-
 // setSchedule reads ranges such as 1-16:3,17-64:1 in place of vLLM's
 // [[1, 16, 3], [17, 64, 1]].
 func (d *Deployment) setSchedule(v string) error {

@@ -15,8 +15,8 @@ import (
 // settingNames are the names of all settings, aliases left out, in the order in which help
 // shows them: the common ones, and the engines' own where these say, else before the last.
 var settingNames = func() (names []string) {
-	for i := range common {
-		names = append(names, common[i].names[0])
+	for _, aliases := range common {
+		names = append(names, aliases[0])
 	}
 	for _, k := range engines.All() {
 		for _, s := range k.Settings {
@@ -36,12 +36,18 @@ var settingNames = func() (names []string) {
 // SettingNames gives the names of all settings, aliases left out.
 func SettingNames() []string { return slices.Clone(settingNames) }
 
-// commonSetting is one that is no engine's own, by its name or an alias.
-func commonSetting(name string) (*setting, bool) {
-	if i := slices.IndexFunc(common, func(s setting) bool { return slices.Contains(s.names, name) }); i >= 0 {
-		return &common[i], true
+// common are the names of each setting that is no engine's own, vLLM's first.
+var common = func() (all [][]string) {
+	for _, s := range new(Deployment).settings() {
+		all = append(all, strings.Fields(s.names))
 	}
-	return nil, false
+	return all
+}()
+
+// commonSetting is the place of a setting that is no engine's own, by its name or an alias; -1
+// where there is none.
+func commonSetting(name string) int {
+	return slices.IndexFunc(common, func(names []string) bool { return slices.Contains(names, name) })
 }
 
 // settingOwner is whose own setting has a name: the deployment's engine before others.
@@ -56,8 +62,7 @@ func (d *Deployment) settingOwner(name string) (*engine.Kind, *engine.Setting) {
 
 // IsSetting says whether a setting, or an alias of one, has a name.
 func IsSetting(name string) bool {
-	_, ok := commonSetting(name)
-	return ok || slices.Contains(settingNames, name)
+	return commonSetting(name) >= 0 || slices.Contains(settingNames, name)
 }
 
 // IsSwitch says whether a setting is true or false.
@@ -84,8 +89,8 @@ func (d *Deployment) Set(name, value string) error {
 func (d *Deployment) set(name, value string) error {
 	k, s := d.settingOwner(name)
 	if s == nil || k != d.Kind {
-		if c, ok := commonSetting(name); ok {
-			return c.set(d, value)
+		if at := commonSetting(name); at >= 0 {
+			return engine.Assign(d.settings()[at].to, value)
 		}
 	}
 	own := d.Own
@@ -93,7 +98,7 @@ func (d *Deployment) set(name, value string) error {
 		d.Own = k.Own
 		defer func() { d.Own = own }()
 	}
-	return s.Set(&d.Config, value)
+	return engine.Assign(s.Field(&d.Config), value)
 }
 
 // setEngine sets the engine by its name, with its own settings as it has them by default.
@@ -128,8 +133,8 @@ func (d *Deployment) checkEngine() error {
 	for _, key := range slices.Sorted(maps.Keys(d.Given)) {
 		k, s := d.settingOwner(key)
 		name := key // that the setting has in the vocabulary
-		if c, ok := commonSetting(key); ok && k != d.Kind {
-			k, name = engines.Default(), c.names[0]
+		if at := commonSetting(key); at >= 0 && k != d.Kind {
+			k, name = engines.Default(), common[at][0]
 			if d.Kind.SettingName(name) == name {
 				continue
 			}
@@ -153,8 +158,7 @@ func (d *Deployment) checkEngine() error {
 // hasSetting reports whether the engine has a setting of a name.
 func (d *Deployment) hasSetting(name string) bool {
 	_, own := d.Kind.OwnSetting(name)
-	_, known := commonSetting(name)
-	return own || known
+	return own || commonSetting(name) >= 0
 }
 
 // Alike says whether the deployment is of the kind that public measurements were held
@@ -224,9 +228,9 @@ func (d *Deployment) SeatsLimit() Limit { return Limit(d.Kind.SettingName(string
 func (d *Deployment) engineFacts(to map[string]string) {
 	for _, name := range []string{"max_num_seqs", "max_num_batched_tokens", "max_model_len", "block_size", "num_gpu_blocks"} {
 		as := name
-		if c, ok := commonSetting(name); ok {
-			as = d.Kind.SettingName(c.names[0])
-			if as == c.names[0] {
+		if at := commonSetting(name); at >= 0 {
+			as = d.Kind.SettingName(common[at][0])
+			if as == common[at][0] {
 				continue
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"pitot/internal/say"
 	"pitot/internal/twin/catalogue"
@@ -111,105 +110,102 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 
 // setting is one thing that can be set by name.
 type setting struct {
-	names []string // the first is vLLM's
-	set   func(d *Deployment, v string) error
+	names string // vLLM's first
+	to    any    // what it sets, as [engine.Assign] takes it
 }
 
 // engineSetting is the setting that names the engine: it says whose settings the others are.
 const engineSetting = "engine"
 
-// common are the settings that are no engine's own, in the order in which help shows them.
-var common = []setting{
-	{[]string{engineSetting}, (*Deployment).setEngine},
-	{[]string{"max_num_seqs"}, engine.IntegerSetter(func(d *Deployment) *int { return &d.Settings.MaxNumSeqs })},
-	{[]string{"max_num_batched_tokens"}, engine.IntegerSetter(func(d *Deployment) *int { return &d.Settings.MaxNumBatchedTokens })},
-	{[]string{"max_model_len"}, func(d *Deployment, v string) error {
-		if v == "auto" || v == "-1" {
-			d.Settings.MaxModelLen = engine.Auto
+// settings are those that are no engine's own, in the order in which help shows them.
+func (d *Deployment) settings() []setting {
+	s, f, e, r := &d.Settings, &d.Settings.Frontend, &d.Efficiency, &d.Routing
+	return []setting{
+		{engineSetting, d.setEngine},
+		{"max_num_seqs", &s.MaxNumSeqs},
+		{"max_num_batched_tokens", &s.MaxNumBatchedTokens},
+		{"max_model_len", func(v string) error {
+			if v == "auto" || v == "-1" {
+				s.MaxModelLen = engine.Auto
+				return nil
+			}
+			return engine.Assign(engine.Positive(&s.MaxModelLen), v)
+		}},
+		{"block_size", &s.BlockSize},
+		{"num_gpu_blocks_override num_gpu_blocks", engine.Positive(&s.NumGPUBlocks)},
+		{"gpu_memory_utilization", &d.MemoryUtilization},
+		{"tensor_parallel_size tp tp_size", &d.TensorParallel},
+		{"data_parallel_size dp dp_size", &d.DataParallel},
+		{"router", func(v string) error {
+			r.Router = strings.ReplaceAll(strings.ToLower(v), "-", "_")
 			return nil
-		}
-		return engine.PositiveSetter(func(d *Deployment) *int { return &d.Settings.MaxModelLen })(d, v)
-	}},
-	{[]string{"block_size"}, engine.IntegerSetter(func(d *Deployment) *int { return &d.Settings.BlockSize })},
-	{[]string{"num_gpu_blocks_override", "num_gpu_blocks"}, engine.PositiveSetter(func(d *Deployment) *int { return &d.Settings.NumGPUBlocks })},
-	{[]string{"gpu_memory_utilization"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.MemoryUtilization })},
-	{[]string{"tensor_parallel_size", "tp", "tp_size"}, engine.IntegerSetter(func(d *Deployment) *int { return &d.TensorParallel })},
-	{[]string{"data_parallel_size", "dp", "dp_size"}, engine.IntegerSetter(func(d *Deployment) *int { return &d.DataParallel })},
-	{[]string{"router"}, func(d *Deployment, v string) error {
-		d.Routing.Router = strings.ReplaceAll(strings.ToLower(v), "-", "_")
-		return nil
-	}},
-	{[]string{"api_server_count"}, engine.PositiveSetter(func(d *Deployment) *int { return &d.Routing.Frontends })},
-	{[]string{"cache_threshold"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Routing.CacheThreshold })},
-	{[]string{"balance_abs_threshold"}, engine.IntegerSetter(func(d *Deployment) *int { return &d.Routing.BalanceAbsThreshold })},
-	{[]string{"balance_rel_threshold"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Routing.BalanceRelThreshold })},
-	{[]string{"prefill"}, engine.PositiveSetter(func(d *Deployment) *int { return &d.pools.prefill })},
-	{[]string{"decode"}, engine.PositiveSetter(func(d *Deployment) *int { return &d.pools.decode })},
-	{[]string{"kv_transfer_gb_per_s"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.pools.gbs })},
-	{[]string{"replica_events"}, func(d *Deployment, v string) error {
-		d.events = v
-		return nil
-	}},
-	{[]string{"enable_expert_parallel"}, engine.BooleanSetter(func(d *Deployment) *bool { return &d.ExpertParallel })},
-	{[]string{"dtype"}, (*Deployment).setDType},
-	{[]string{"quantization"}, (*Deployment).setQuantization},
-	{[]string{"kv_cache_dtype", "kv_dtype"}, func(d *Deployment, v string) error {
-		d.KVDType = shortDType(v)
-		return nil
-	}},
-	{[]string{"enable_prefix_caching"}, engine.BooleanSetter(func(d *Deployment) *bool { return &d.Settings.EnablePrefixCaching })},
-	{[]string{"async_scheduling"}, engine.BooleanSetter(func(d *Deployment) *bool { return &d.Settings.AsyncScheduling })},
-	{[]string{"num_speculative_tokens"}, engine.IntegerSetter(func(d *Deployment) *int { return &d.Settings.NumSpeculativeTokens })},
-	{[]string{"num_speculative_tokens_per_batch_size"}, (*Deployment).setSchedule},
-	{[]string{"speculative_method"}, (*Deployment).setMethod},
-	{[]string{"parallel_drafting"}, (*Deployment).setParallel},
-	{[]string{"acceptance_rate"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Settings.AcceptanceRate })},
-	{[]string{"cudagraph_mode"}, (*Deployment).setGraphs},
-	{[]string{"max_cudagraph_capture_size"}, engine.PositiveSetter(func(d *Deployment) *int { return &d.CaptureSize })},
-	{[]string{"enforce_eager"}, func(d *Deployment, v string) error {
-		no, err := strconv.ParseBool(v)
-		if err != nil {
-			return fmt.Errorf("%q is neither true nor false", v)
-		}
-		if no {
+		}},
+		{"api_server_count", engine.Positive(&r.Frontends)},
+		{"cache_threshold", &r.CacheThreshold},
+		{"balance_abs_threshold", &r.BalanceAbsThreshold},
+		{"balance_rel_threshold", &r.BalanceRelThreshold},
+		{"prefill", engine.Positive(&d.pools.prefill)},
+		{"decode", engine.Positive(&d.pools.decode)},
+		{"kv_transfer_gb_per_s", &d.pools.gbs},
+		{"replica_events", &d.events},
+		{"enable_expert_parallel", &d.ExpertParallel},
+		{"dtype", d.setDType},
+		{"quantization", d.setQuantization},
+		{"kv_cache_dtype kv_dtype", func(v string) error {
+			d.KVDType = shortDType(v)
+			return nil
+		}},
+		{"enable_prefix_caching", &s.EnablePrefixCaching},
+		{"async_scheduling", &s.AsyncScheduling},
+		{"num_speculative_tokens", &s.NumSpeculativeTokens},
+		{"num_speculative_tokens_per_batch_size", d.setSchedule},
+		{"speculative_method", d.setMethod},
+		{"parallel_drafting", &d.parallelDrafts},
+		{"acceptance_rate", &s.AcceptanceRate},
+		{"cudagraph_mode", d.setGraphs},
+		{"max_cudagraph_capture_size", engine.Positive(&d.CaptureSize)},
+		{"enforce_eager", func(v string) error {
+			var eagerly bool
+			if err := engine.Assign(&eagerly, v); err != nil || !eagerly {
+				return err
+			}
 			return d.setGraphs("none")
-		}
-		return nil
-	}},
-	{[]string{"stream_interval"}, engine.IntegerSetter(func(d *Deployment) *int { return &d.Settings.StreamInterval })},
-	{[]string{"scale"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Efficiency.Scale })},
-	{[]string{"step_jitter"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Settings.StepJitter })},
-	{[]string{"slow_cv"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Settings.SlowCV })},
-	{[]string{"slow_time"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Settings.SlowTime })},
-	{[]string{"launch_cv"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.LaunchCV })},
-	{[]string{"host"}, func(d *Deployment, v string) (err error) {
-		d.host, err = catalogue.FindHost(v)
-		return err
-	}},
-	{[]string{"step_overhead"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Efficiency.PerStep })},
-	{[]string{"row_overhead"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Efficiency.PerRequest })},
-	{[]string{"prefill_overhead"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrefill })},
-	{[]string{"prompt_overhead"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrompt })},
-	{[]string{"layer_overhead"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLayer })},
-	{[]string{"launch_overhead"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLaunch })},
-	{[]string{"link"}, (*Deployment).setLink},
-	{[]string{"disable_custom_all_reduce"}, engine.BooleanSetter(func(d *Deployment) *bool { return &d.withoutCustomReduce })},
-	{[]string{"allreduce_latency"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Efficiency.Collective })},
-	{[]string{"allreduce_gb_per_s"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Efficiency.CollectiveGBs })},
-	{[]string{"exchange_latency"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Efficiency.Exchange })},
-	{[]string{"exchange_gb_per_s"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Efficiency.ExchangeGBs })},
-	{[]string{"bandwidth_efficiency"}, shareSetter(func(d *Deployment) *float64 { return &d.Efficiency.Bandwidth })},
-	{[]string{"compute_efficiency"}, shareSetter(func(d *Deployment) *float64 { return &d.Efficiency.Compute })},
-	{[]string{"attention_efficiency"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Efficiency.Attention })},
-	{[]string{"prompt_attention_efficiency"}, shareSetter(func(d *Deployment) *float64 { return &d.Efficiency.PromptAttention })},
-	{[]string{"frontend_latency"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.Latency })},
-	{[]string{"frontend_request"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest })},
-	{[]string{"frontend_prompt_token"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken })},
-	{[]string{"frontend_step"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerStep })},
-	{[]string{"frontend_chunk"}, engine.DurationSetter(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerChunk })},
-	{[]string{"frontend_jitter"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Settings.Frontend.Jitter })},
-	{[]string{"frontend_contention"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.Settings.Frontend.Contention })},
-	{[]string{"usd_per_hour", "price"}, engine.NumberSetter(func(d *Deployment) *float64 { return &d.USDPerHour })},
+		}},
+		{"stream_interval", &s.StreamInterval},
+		{"scale", &e.Scale},
+		{"step_jitter", &s.StepJitter},
+		{"slow_cv", &s.SlowCV},
+		{"slow_time", &s.SlowTime},
+		{"launch_cv", &d.LaunchCV},
+		{"host", func(v string) (err error) {
+			d.host, err = catalogue.FindHost(v)
+			return err
+		}},
+		{"step_overhead", &e.PerStep},
+		{"row_overhead", &e.PerRequest},
+		{"prefill_overhead", &e.PerPrefill},
+		{"prompt_overhead", &e.PerPrompt},
+		{"layer_overhead", &e.PerLayer},
+		{"launch_overhead", &e.PerLaunch},
+		{"link", d.setLink},
+		{"disable_custom_all_reduce", &d.withoutCustomReduce},
+		{"allreduce_latency", &e.Collective},
+		{"allreduce_gb_per_s", &e.CollectiveGBs},
+		{"exchange_latency", &e.Exchange},
+		{"exchange_gb_per_s", &e.ExchangeGBs},
+		{"bandwidth_efficiency", datasheetShare(&e.Bandwidth)},
+		{"compute_efficiency", datasheetShare(&e.Compute)},
+		{"attention_efficiency", &e.Attention},
+		{"prompt_attention_efficiency", datasheetShare(&e.PromptAttention)},
+		{"frontend_latency", &f.Latency},
+		{"frontend_request", &f.PerRequest},
+		{"frontend_prompt_token", &f.PerPromptToken},
+		{"frontend_step", &f.PerStep},
+		{"frontend_chunk", &f.PerChunk},
+		{"frontend_jitter", &f.Jitter},
+		{"frontend_contention", &f.Contention},
+		{"usd_per_hour price", &d.USDPerHour},
+	}
 }
 
 // setDType sets what is computed in, which is what weights are kept in unless
@@ -265,14 +261,13 @@ func OfTwin(name string) bool {
 	return slices.Contains([]string{"engine", "scale", "step_jitter", "launch_cv", "host", "link", "acceptance_rate", "usd_per_hour", "price", "replica_events", "prefill", "decode", "kv_transfer_gb_per_s", "router", "cache_threshold", "balance_abs_threshold", "balance_rel_threshold"}, name)
 }
 
-// shareSetter is a number of which zero stands for what the catalogue has.
-func shareSetter(p func(*Deployment) *float64) func(*Deployment, string) error {
-	set := engine.NumberSetter(p)
-	return func(d *Deployment, v string) error {
-		if err := set(d, v); err != nil {
+// datasheetShare sets a number of which zero stands for what the catalogue has.
+func datasheetShare(field *float64) func(string) error {
+	return func(v string) error {
+		if err := engine.Assign(field, v); err != nil {
 			return err
 		}
-		if *p(d) == 0 {
+		if *field == 0 {
 			return say.Errorf("0 is no share of the datasheet's rate: it is above 0 and at most 1").WithHint("leave it out for what was measured of the accelerator")
 		}
 		return nil

@@ -138,8 +138,8 @@ type Setting struct {
 	// Opposite says that it is true where that is false.
 	Like     string
 	Opposite bool
-	// Set sets it.
-	Set func(c *Config, v string) error
+	// Field is what it sets, as [Assign] takes it.
+	Field func(c *Config) any
 	// After is the setting that it follows in help, "" for the end.
 	After string
 }

@@ -8,91 +8,77 @@ import (
 	"time"
 )
 
-// Values of settings, as they are written. Each function makes what sets a field of T: of a
-// [Config], of a deployment, or with [OwnSetter] of what an engine alone has.
-
-// OwnSetter makes what sets a field of a Config's own settings, which are a T.
-func OwnSetter[T any](set func(*T, string) error) func(*Config, string) error {
-	return func(c *Config, v string) error {
-		own, _ := c.Own.(T)
-		if err := set(&own, v); err != nil {
-			return err
-		}
-		c.Own = own
-		return nil
-	}
-}
-
-// IntegerSetter sets a whole number of at least 0.
-func IntegerSetter[T any](p func(*T) *int) func(*T, string) error {
-	return func(t *T, v string) error {
-		n, err := strconv.Atoi(v)
+// Assign sets what a setting stands for to a value as it is written: the field that to points to,
+// a whole number, a number, true or false, a length of time or a text; or what a function makes
+// of it. Numbers are at least 0.
+func Assign(to any, value string) error {
+	switch to := to.(type) {
+	case func(string) error:
+		return to(value)
+	case *int:
+		n, err := strconv.Atoi(value)
 		if err != nil || n < 0 || n > 1<<31 {
-			return fmt.Errorf("%q is not a whole number", v)
+			return fmt.Errorf("%q is not a whole number", value)
 		}
-		*p(t) = n
-		return nil
+		*to = n
+	case *float64:
+		f, err := strconv.ParseFloat(value, 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || f < 0 {
+			return fmt.Errorf("%q is not a number of at least 0", value)
+		}
+		*to = f
+	case *bool:
+		b, err := strconv.ParseBool(value)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", value)
+		}
+		*to = b
+	case *time.Duration:
+		d, err := time.ParseDuration(value)
+		if err != nil || d < 0 {
+			return fmt.Errorf("%q is not a duration such as 300us", value)
+		}
+		*to = d
+	case *string:
+		*to = value
 	}
+	return nil
 }
 
-// PositiveSetter sets a whole number of at least 1.
-func PositiveSetter[T any](p func(*T) *int) func(*T, string) error {
-	set := IntegerSetter(p)
-	return func(t *T, v string) error {
-		if err := set(t, v); err != nil {
+// Positive sets a whole number of at least 1.
+func Positive(field *int) func(string) error {
+	return func(value string) error {
+		if err := Assign(field, value); err != nil {
 			return err
 		}
-		if *p(t) == 0 {
+		if *field == 0 {
 			return errors.New("it must be at least 1")
 		}
 		return nil
 	}
 }
 
-// NumberSetter sets a number of at least 0.
-func NumberSetter[T any](p func(*T) *float64) func(*T, string) error {
-	return func(t *T, v string) error {
-		f, err := strconv.ParseFloat(v, 64)
-		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || f < 0 {
-			return fmt.Errorf("%q is not a number of at least 0", v)
-		}
-		*p(t) = f
-		return nil
-	}
-}
-
-// BooleanSetter sets true or false.
-func BooleanSetter[T any](p func(*T) *bool) func(*T, string) error {
-	return func(t *T, v string) error {
-		b, err := strconv.ParseBool(v)
-		if err != nil {
-			return fmt.Errorf("%q is neither true nor false", v)
-		}
-		*p(t) = b
-		return nil
-	}
-}
-
-// NegatedSetter sets the opposite.
-func NegatedSetter[T any](p func(*T) *bool) func(*T, string) error {
-	set := BooleanSetter(p)
-	return func(t *T, v string) error {
-		if err := set(t, v); err != nil {
+// Negated sets the opposite.
+func Negated(field *bool) func(string) error {
+	return func(value string) error {
+		if err := Assign(field, value); err != nil {
 			return err
 		}
-		*p(t) = !*p(t)
+		*field = !*field
 		return nil
 	}
 }
 
-// DurationSetter sets a length of time.
-func DurationSetter[T any](p func(*T) *time.Duration) func(*T, string) error {
-	return func(t *T, v string) error {
-		d, err := time.ParseDuration(v)
-		if err != nil || d < 0 {
-			return fmt.Errorf("%q is not a duration such as 300us", v)
+// OwnField is a [Setting]'s field among those that an engine alone has, which are a T.
+func OwnField[T any](field func(*T) any) func(*Config) any {
+	return func(c *Config) any {
+		return func(value string) error {
+			own, _ := c.Own.(T)
+			if err := Assign(field(&own), value); err != nil {
+				return err
+			}
+			c.Own = own
+			return nil
 		}
-		*p(t) = d
-		return nil
 	}
 }

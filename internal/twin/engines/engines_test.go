@@ -30,7 +30,7 @@ func TestEngines(t *testing.T) {
 			t.Errorf("%s: %v", k.Name, err)
 		}
 		for _, s := range k.Settings {
-			if s.Set == nil || s.Like != "" && k.SettingName(s.Like) != s.Name {
+			if s.Field == nil || s.Like != "" && k.SettingName(s.Like) != s.Name {
 				t.Errorf("%s: %s", k.Name, s.Name)
 			}
 			if all := k.FlagNames(); k != Default() && all != nil && !slices.Contains(all, s.Name) {

@@ -29,27 +29,29 @@ type own struct {
 	mixed            bool
 }
 
+func (o *own) setPolicy(v string) error {
+	if o.policy = strings.ToLower(v); !slices.Contains(sglang.Policies(), o.policy) {
+		return say.Errorf("%q is not modelled", v).WithHint(say.KnownHint(v, sglang.Policies()))
+	}
+	return nil
+}
+
 // Kind is SGLang.
 var Kind = engine.Kind{
 	Name: "sglang", Title: "SGLang",
 	Settings: []engine.Setting{
-		{Name: "max_running_requests", Like: "max_num_seqs", Set: engine.PositiveSetter(func(c *engine.Config) *int { return &c.Settings.MaxNumSeqs })},
-		{Name: "chunked_prefill_size", Like: "max_num_batched_tokens", Set: engine.PositiveSetter(func(c *engine.Config) *int { return &c.Settings.MaxNumBatchedTokens })},
-		{Name: "max_prefill_tokens", Set: engine.OwnSetter(engine.PositiveSetter(func(o *own) *int { return &o.maxPrefill }))},
-		{Name: "context_length", Like: "max_model_len", Set: engine.PositiveSetter(func(c *engine.Config) *int { return &c.Settings.MaxModelLen })},
-		{Name: "max_total_tokens", Like: "num_gpu_blocks_override", Set: engine.PositiveSetter(func(c *engine.Config) *int { return &c.Settings.NumGPUBlocks })},
-		{Name: "mem_fraction_static", Like: "gpu_memory_utilization", Set: engine.NumberSetter(func(c *engine.Config) *float64 { return &c.MemoryUtilization })},
-		{Name: "schedule_policy", Like: "scheduling_policy", Set: engine.OwnSetter(func(o *own, v string) error {
-			if o.policy = strings.ToLower(v); !slices.Contains(sglang.Policies(), o.policy) {
-				return say.Errorf("%q is not modelled", v).WithHint(say.KnownHint(v, sglang.Policies()))
-			}
-			return nil
-		})},
-		{Name: "schedule_conservativeness", Set: engine.OwnSetter(engine.NumberSetter(func(o *own) *float64 { return &o.conservativeness }))},
-		{Name: "enable_mixed_chunk", Set: engine.OwnSetter(engine.BooleanSetter(func(o *own) *bool { return &o.mixed }))},
-		{Name: "disable_overlap_schedule", Like: "async_scheduling", Opposite: true, Set: engine.NegatedSetter(func(c *engine.Config) *bool { return &c.Settings.AsyncScheduling })},
-		{Name: "disable_radix_cache", Like: "enable_prefix_caching", Opposite: true, Set: engine.NegatedSetter(func(c *engine.Config) *bool { return &c.Settings.EnablePrefixCaching })},
-		{Name: "cuda_graph_max_bs", Like: "max_cudagraph_capture_size", Set: engine.PositiveSetter(func(c *engine.Config) *int { return &c.CaptureSize })},
+		{Name: "max_running_requests", Like: "max_num_seqs", Field: func(c *engine.Config) any { return engine.Positive(&c.Settings.MaxNumSeqs) }},
+		{Name: "chunked_prefill_size", Like: "max_num_batched_tokens", Field: func(c *engine.Config) any { return engine.Positive(&c.Settings.MaxNumBatchedTokens) }},
+		{Name: "max_prefill_tokens", Field: engine.OwnField(func(o *own) any { return engine.Positive(&o.maxPrefill) })},
+		{Name: "context_length", Like: "max_model_len", Field: func(c *engine.Config) any { return engine.Positive(&c.Settings.MaxModelLen) }},
+		{Name: "max_total_tokens", Like: "num_gpu_blocks_override", Field: func(c *engine.Config) any { return engine.Positive(&c.Settings.NumGPUBlocks) }},
+		{Name: "mem_fraction_static", Like: "gpu_memory_utilization", Field: func(c *engine.Config) any { return &c.MemoryUtilization }},
+		{Name: "schedule_policy", Like: "scheduling_policy", Field: engine.OwnField(func(o *own) any { return o.setPolicy })},
+		{Name: "schedule_conservativeness", Field: engine.OwnField(func(o *own) any { return &o.conservativeness })},
+		{Name: "enable_mixed_chunk", Field: engine.OwnField(func(o *own) any { return &o.mixed })},
+		{Name: "disable_overlap_schedule", Like: "async_scheduling", Opposite: true, Field: func(c *engine.Config) any { return engine.Negated(&c.Settings.AsyncScheduling) }},
+		{Name: "disable_radix_cache", Like: "enable_prefix_caching", Opposite: true, Field: func(c *engine.Config) any { return engine.Negated(&c.Settings.EnablePrefixCaching) }},
+		{Name: "cuda_graph_max_bs", Like: "max_cudagraph_capture_size", Field: func(c *engine.Config) any { return engine.Positive(&c.CaptureSize) }},
 	},
 	Lacks: []string{
 		"block_size", "num_speculative_tokens", "num_speculative_tokens_per_batch_size", "speculative_method", "parallel_drafting", "acceptance_rate",

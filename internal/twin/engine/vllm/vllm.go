@@ -23,16 +23,18 @@ var flags string
 var Kind = engine.Kind{
 	Name: "vllm", Title: "vLLM", Model: "vLLM V1",
 	Settings: []engine.Setting{
-		{Name: "enable_chunked_prefill", After: "enable_prefix_caching", Set: engine.OwnSetter(engine.BooleanSetter(func(o *vllm.Own) *bool { return &o.EnableChunkedPrefill }))},
-		{Name: "scheduler_reserve_full_isl", After: "async_scheduling", Set: engine.OwnSetter(engine.BooleanSetter(func(o *vllm.Own) *bool { return &o.SchedulerReserveFullISL }))},
-		{Name: "long_prefill_token_threshold", After: "scheduler_reserve_full_isl", Set: engine.OwnSetter(engine.IntegerSetter(func(o *vllm.Own) *int { return &o.LongPrefillTokenThreshold }))},
-		{Name: "watermark", After: "long_prefill_token_threshold", Set: engine.OwnSetter(engine.NumberSetter(func(o *vllm.Own) *float64 { return &o.Watermark }))},
-		{Name: "scheduling_policy", After: "watermark", Set: engine.OwnSetter(func(o *vllm.Own, v string) error {
-			if v != "fcfs" && v != "priority" {
-				return fmt.Errorf("%q is neither fcfs nor priority", v)
+		{Name: "enable_chunked_prefill", After: "enable_prefix_caching", Field: engine.OwnField(func(o *vllm.Own) any { return &o.EnableChunkedPrefill })},
+		{Name: "scheduler_reserve_full_isl", After: "async_scheduling", Field: engine.OwnField(func(o *vllm.Own) any { return &o.SchedulerReserveFullISL })},
+		{Name: "long_prefill_token_threshold", After: "scheduler_reserve_full_isl", Field: engine.OwnField(func(o *vllm.Own) any { return &o.LongPrefillTokenThreshold })},
+		{Name: "watermark", After: "long_prefill_token_threshold", Field: engine.OwnField(func(o *vllm.Own) any { return &o.Watermark })},
+		{Name: "scheduling_policy", After: "watermark", Field: engine.OwnField(func(o *vllm.Own) any {
+			return func(v string) error {
+				if v != "fcfs" && v != "priority" {
+					return fmt.Errorf("%q is neither fcfs nor priority", v)
+				}
+				o.Priority = v == "priority"
+				return nil
 			}
-			o.Priority = v == "priority"
-			return nil
 		})},
 	},
 	Own: vllm.Default().Own,

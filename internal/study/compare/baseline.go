@@ -106,26 +106,20 @@ func bareSummary(s *result.Summary) *result.Summary {
 }
 
 func decodeBaseline(path string, data []byte) ([]Source, error) {
-	var head struct {
-		Schema string `json:"schema"`
-	}
-	damaged := func(err error) error {
-		return say.Errorf("%s is damaged: %v", path, err).WithHint("write it again: pitot compare --save-baseline " + path + " RUN…")
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, damaged(err)
-	}
-	if head.Schema != BaselineSchema {
-		return nil, say.Errorf("%s has schema %s; this pitot reads %s", path, head.Schema, BaselineSchema).WithHint("write it again: pitot compare --save-baseline " + path + " RUN…")
+	refuse := func(problem string) ([]Source, error) {
+		return nil, say.Errorf("%s %s", path, problem).WithHint("write it again: pitot compare --save-baseline " + path + " RUN…")
 	}
 	var b struct {
-		Runs []json.RawMessage `json:"runs"`
+		Schema string            `json:"schema"`
+		Runs   []json.RawMessage `json:"runs"`
 	}
-	if err := json.Unmarshal(data, &b); err != nil {
-		return nil, damaged(err)
-	}
-	if len(b.Runs) == 0 {
-		return nil, say.Errorf("%s holds no run", path).WithHint("write it again: pitot compare --save-baseline " + path + " RUN…")
+	switch err := json.Unmarshal(data, &b); {
+	case b.Schema != "" && b.Schema != BaselineSchema: // whatever its runs are
+		return refuse(fmt.Sprintf("has schema %s; this pitot reads %s", b.Schema, BaselineSchema))
+	case err != nil:
+		return refuse(fmt.Sprintf("is damaged: %v", err))
+	case len(b.Runs) == 0:
+		return refuse("holds no run")
 	}
 	var runs []Source
 	for _, text := range b.Runs {
@@ -135,7 +129,7 @@ func decodeBaseline(path string, data []byte) ([]Source, error) {
 		case errors.As(err, &schema):
 			return nil, rundir.UnknownSchema("a run in "+path, schema)
 		case err != nil:
-			return nil, damaged(err)
+			return refuse(fmt.Sprintf("is damaged: %v", err))
 		}
 		runs = append(runs, Source{path, run})
 	}

@@ -104,23 +104,22 @@ func (c *Comparison) pairCapacities(a, b *measured, o Options) (n int) {
 		if k.over != result.OverRate {
 			in = result.LoadUnit(k.over)
 		}
-		p := Pair{A: a.name, B: b.name, What: "capacity in " + in + ", " + k.slo, Instruments: [2]string{Pitot, Pitot}, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
+		p := newPair(a, b, "capacity in "+in+", "+k.slo)
 		sa, whyA := a.capacityEstimates(k)
 		sb, whyB := b.capacityEstimates(k)
 		p.Capacity = &CapacityPair{Over: k.over, SLO: k.slo, A: a.foundBySearches(k, sa, whyA), B: b.foundBySearches(k, sb, whyB)}
 		p.Capacity.boundChange()
-		p.Launches = [2]int{p.Capacity.A.Launches, p.Capacity.B.Launches}
-		p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
+		p.setLaunches(p.Capacity.A.Launches, p.Capacity.B.Launches)
 		if why := joinNonEmpty(whyA, whyB); why != "" {
 			p.Left = append(p.Left, Left{f.name, why, whyA == ""})
-			switch {
-			case whyA != "" && whyB != "":
-				p.searchMore = "the searches of both gave no capacity: pitot find --continue RUN goes on with each"
-			case whyA != "":
-				p.searchMore = "the search of " + a.name + " gave no capacity: pitot find --continue RUN goes on with it"
-			default:
-				p.searchMore = "the search of " + b.name + " gave no capacity: pitot find --continue RUN goes on with it"
+			searches, each := "the search of "+b.name, "it"
+			if whyA != "" {
+				searches = "the search of " + a.name
 			}
+			if whyA != "" && whyB != "" {
+				searches, each = "the searches of both", "each"
+			}
+			p.searchMore = searches + " gave no capacity: pitot find --continue RUN goes on with " + each
 		} else {
 			p.addTested(f, sa, sb, o)
 		}
@@ -133,12 +132,10 @@ func (c *Comparison) pairCapacities(a, b *measured, o Options) (n int) {
 // 2.5 % of searches, so that either of these is in 5 %.
 func (p *CapacityPair) boundChange() {
 	if p.A.AtMost != nil && p.B.AtLeast != nil {
-		x := *p.B.AtLeast / *p.A.AtMost - 1
-		p.ChangeAtLeast = &x
+		p.ChangeAtLeast = new(*p.B.AtLeast / *p.A.AtMost - 1)
 	}
 	if p.A.AtLeast != nil && p.B.AtMost != nil {
-		x := *p.B.AtMost / *p.A.AtLeast - 1
-		p.ChangeAtMost = &x
+		p.ChangeAtMost = new(*p.B.AtMost / *p.A.AtLeast - 1)
 	}
 }
 
@@ -182,8 +179,7 @@ func (m *measured) foundBySearches(k objective, s sample, why string) Found {
 		for _, x := range costs {
 			sum += x
 		}
-		sum /= float64(n)
-		f.USDPerMOutput = &sum
+		f.USDPerMOutput = new(sum / float64(n))
 	}
 	return f
 }
@@ -199,12 +195,7 @@ func middleSearch(searches []foundCapacity) foundCapacity {
 	if len(known) < len(searches) {
 		return searches[0]
 	}
-	slices.SortStableFunc(known, func(a, b foundCapacity) int {
-		if *a.Estimate < *b.Estimate {
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(known, func(a, b foundCapacity) int { return cmp.Compare(*a.Estimate, *b.Estimate) })
 	return known[(len(known)-1)/2]
 }
 
@@ -233,7 +224,7 @@ func unlikeSearches(a, b *measured) error {
 	case x.Over != y.Over:
 		return say.Errorf("%s and %s were searched over different loads: %s, and %s", a.name, b.name, x.Over, y.Over).WithHint("search both with the same --over")
 	}
-	return say.Errorf("%s and %s ask different things: %s", a.name, b.name, workloadDifference(x.source.Run, y.source.Run)).WithHint("--allow workloads compares them all the same")
+	return unlikeWorkloads(a, b, x.source.Run, y.source.Run)
 }
 
 // FewLaunches is why there is no verdict on systems, none if there may be one.

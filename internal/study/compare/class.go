@@ -42,36 +42,11 @@ func (f figure) ofClass(name string) figure {
 
 // classesOf are the classes that every point of both sides has, in order.
 func classesOf(all ...*loadOfSide) (names []string) {
-	first := true
-	for _, x := range all {
-		for _, l := range x.launches {
-			for _, p := range l.points {
-				if first {
-					names, first = slices.Sorted(maps.Keys(p.Classes)), false
-					continue
-				}
-				names = slices.DeleteFunc(names, func(name string) bool { _, ok := p.Classes[name]; return !ok })
-			}
+	for i, p := range pointsOf(all...) {
+		if i == 0 {
+			names = slices.Sorted(maps.Keys(p.Classes))
 		}
+		names = slices.DeleteFunc(names, func(name string) bool { _, ok := p.Classes[name]; return !ok })
 	}
 	return names
-}
-
-// limitsOfClass are the limits of a class that points were held against, each once; "" for
-// none.
-func limitsOfClass(name string, all ...*loadOfSide) (specs []string) {
-	for _, x := range all {
-		for _, l := range x.launches {
-			for _, p := range l.points {
-				spec := ""
-				if s := p.Classes[name].SLO; s != nil {
-					spec = s.Spec
-				}
-				if !slices.Contains(specs, spec) {
-					specs = append(specs, spec)
-				}
-			}
-		}
-	}
-	return specs
 }

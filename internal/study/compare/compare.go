@@ -116,6 +116,21 @@ type Left struct {
 	onlyB bool // A has it
 }
 
+// leaveOut notes that a metric is not compared, and why.
+func (p *Pair) leaveOut(metric, why string) {
+	p.Left = append(p.Left, Left{Metric: metric, Why: why})
+}
+
+// newPair is a pair of Pitot's own runs without rows.
+func newPair(a, b *measured, what string) Pair {
+	return Pair{A: a.name, B: b.name, What: what, Instruments: [2]string{Pitot, Pitot}, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
+}
+
+// setLaunches sets how many launches each side has.
+func (p *Pair) setLaunches(a, b int) {
+	p.Launches, p.Within = [2]int{a, b}, a == 1 || b == 1
+}
+
 // Row is one metric on two sides.
 type Row struct {
 	Metric      string     `json:"metric"`                // "p99 ttft", "output tok/s"; of a class of requests "chat: p99 ttft"; against another tool "p99 service ttft", "p99 tpot_n1"
@@ -303,11 +318,31 @@ func (c *Comparison) pairSides(a, b *measured, o Options, tokens, counter string
 				only = append(only, x.has.loadTitle(key))
 			}
 		}
-		if len(only) > 0 {
-			c.Warnings = append(c.Warnings, fmt.Sprintf("only %s was measured at %s", x.has.name, strings.Join(only, "; ")))
-		}
+		c.warnOnly(x.has, only)
 	}
 	return nil
+}
+
+// warnOnly notes the loads at which one side alone was measured, if there are any.
+func (c *Comparison) warnOnly(m *measured, loads []string) {
+	if len(loads) > 0 {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("only %s was measured at %s", m.name, strings.Join(loads, "; ")))
+	}
+}
+
+// disjointSides is the error of sides that hold different kinds of things.
+func disjointSides(a, b *measured) *say.Error {
+	return say.Errorf("%s and %s have nothing in common: %s, and %s", a.name, b.name, a.describeContents(), b.describeContents())
+}
+
+// disjointLoads is the error of sides that were measured at other loads.
+func disjointLoads(a, b *measured, loadsA, loadsB string) *say.Error {
+	return say.Errorf("%s and %s have no load in common: %s has %s; %s has %s", a.name, b.name, a.name, loadsA, b.name, loadsB)
+}
+
+// unlikeWorkloads is the error of sides whose runs ask different things.
+func unlikeWorkloads(a, b *measured, x, y *result.Run) error {
+	return say.Errorf("%s and %s ask different things: %s", a.name, b.name, workloadDifference(x, y)).WithHint("--allow workloads compares them all the same")
 }
 
 // nothingInCommon says why two sides have nothing in common.
@@ -324,25 +359,21 @@ func nothingInCommon(a, b *measured) error {
 			WithHint("search both with pitot find and one SLO, or measure both with pitot sweep at the same --loads")
 	}
 	if len(a.order) == 0 || len(b.order) == 0 {
-		return say.Errorf("%s and %s have nothing in common: %s, and %s", a.name, b.name, a.describeContents(), b.describeContents()).WithHint("compare runs with runs, searches with searches of one SLO")
+		return disjointSides(a, b).WithHint("compare runs with runs, searches with searches of one SLO")
 	}
 	if !slices.ContainsFunc(a.workloads, func(w string) bool { return slices.Contains(b.workloads, w) }) {
-		x, y := a.measuredAt[a.order[0]].source.Run, b.measuredAt[b.order[0]].source.Run
-		return say.Errorf("%s and %s ask different things: %s", a.name, b.name, workloadDifference(x, y)).WithHint("--allow workloads compares them all the same")
+		return unlikeWorkloads(a, b, a.measuredAt[a.order[0]].source.Run, b.measuredAt[b.order[0]].source.Run)
 	}
-	return say.Errorf("%s and %s have no load in common: %s has %s; %s has %s", a.name, b.name, a.name, a.loadList(), b.name, b.loadList()).WithHint("measure both at the same loads, for example with pitot sweep --loads 1,2,4")
+	return disjointLoads(a, b, a.loadList(), b.loadList()).WithHint("measure both at the same loads, for example with pitot sweep --loads 1,2,4")
 }
 
 // comparePoints compares one load of two sides. tokens says why their own tokens are not
 // comparable, "" where they are, and counter what counted the answers of both.
 func comparePoints(a, b *measured, key string, o Options, tokens, counter string) Pair {
 	x, y := a.measuredAt[key], b.measuredAt[key]
-	p := Pair{A: a.name, B: b.name, What: a.loadTitle(key), Load: &x.load, Instruments: [2]string{Pitot, Pitot}, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
-	for _, s := range []*loadOfSide{x, y} {
-		p.Notes = append(p.Notes, s.invalid...)
-	}
-	p.Launches = [2]int{len(x.launches), len(y.launches)}
-	p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
+	p := newPair(a, b, a.loadTitle(key))
+	p.Load, p.Notes = &x.load, append(append(p.Notes, x.invalid...), y.invalid...)
+	p.setLaunches(len(x.launches), len(y.launches))
 	var hidden string
 	if p.Overload, hidden = overloadedSide(x, y, a.name, b.name); p.Overload != nil {
 		p.addFigures(x, y, slices.DeleteFunc(slices.Concat(metricsOf(x, y, o), classFigures(x, y)), needsSteadyState), o, tokens)
@@ -356,9 +387,12 @@ func comparePoints(a, b *measured, key string, o Options, tokens, counter string
 	p.Paired = pairedRequests(x, y)
 	p.Day = dayOf(x, y, [2]string{a.name, b.name}, tokens == "")
 	p.Costs = costsOf(x, y, tokens == "", counter)
-	for i, side := range []*loadOfSide{x, y} {
-		if side.cachedUnknown() {
-			p.Notes = append(p.Notes, "cost of "+[]string{a.name, b.name}[i]+": "+CachedUnknown)
+	for _, s := range []struct {
+		name string
+		*loadOfSide
+	}{{a.name, x}, {b.name, y}} {
+		if s.cachedUnknown() {
+			p.Notes = append(p.Notes, "cost of "+s.name+": "+CachedUnknown)
 		}
 	}
 	var common []figure
@@ -385,21 +419,21 @@ func (p *Pair) addFigures(x, y *loadOfSide, figures []figure, o Options, tokens 
 			continue
 		}
 		if m.class != "" && m.of == nil { // what it attained
-			if specs := limitsOfClass(m.class, x, y); len(specs) > 1 {
-				p.Left = append(p.Left, Left{Metric: m.name, Why: "the SLOs differ"})
+			if specs := specsOf(m.class, x, y); len(specs) > 1 {
+				p.leaveOut(m.name, slosDiffer)
 				continue
 			} else if specs[0] == "" {
 				continue
 			}
 		}
 		if m.token && tokens != "" {
-			p.Left = append(p.Left, Left{Metric: m.name, Why: tokens})
+			p.leaveOut(m.name, tokens)
 			continue
 		}
 		if m.name == goodput || m.name == attained {
 			if why := objectiveMismatch(x, y); why != "" {
 				if why != noSLO || o.isNamed(m) {
-					p.Left = append(p.Left, Left{Metric: m.name, Why: why})
+					p.leaveOut(m.name, why)
 				}
 				continue
 			}
@@ -436,7 +470,7 @@ func (p *Pair) setScope(starts bool) {
 func (p *Pair) addTested(m figure, a, b sample, o Options) {
 	r, why := newRow(m, a, b, o.Within)
 	if why != "" {
-		p.Left = append(p.Left, Left{Metric: m.name, Why: why})
+		p.leaveOut(m.name, why)
 		return
 	}
 	r.PreRegistered, r.Primary = o.isNamed(m), o.isPrimary(m)
@@ -502,33 +536,36 @@ func catalogueOf(all ...*loadOfSide) (out metric.Catalogue) {
 	return out
 }
 
-// specsOf are the SLOs that points were held against, each once: "" for none.
-func specsOf(all ...*loadOfSide) (specs []string) {
-	for _, x := range all {
-		for _, l := range x.launches {
-			for _, p := range l.points {
-				spec := ""
-				if p.SLO != nil {
-					spec = p.SLO.Spec
-				}
-				if !slices.Contains(specs, spec) {
-					specs = append(specs, spec)
-				}
-			}
+// specsOf are the SLOs that points were held against, of all requests or those of a class, each
+// once: "" for none.
+func specsOf(class string, all ...*loadOfSide) (specs []string) {
+	for _, p := range pointsOf(all...) {
+		spec := ""
+		if class == "" && p.SLO != nil {
+			spec = p.SLO.Spec
+		}
+		if of := p.Classes[class].SLO; of != nil {
+			spec = of.Spec
+		}
+		if !slices.Contains(specs, spec) {
+			specs = append(specs, spec)
 		}
 	}
 	return specs
 }
 
-// noSLO is why there are no shares within an SLO.
-const noSLO = "no SLO given"
+// Why there are no shares within an SLO.
+const (
+	noSLO      = "no SLO given"
+	slosDiffer = "the SLOs differ"
+)
 
 // objectiveMismatch says why shares within SLOs are not the same thing.
 func objectiveMismatch(x, y *loadOfSide) string {
-	specs := specsOf(x, y)
+	specs := specsOf("", x, y)
 	switch {
 	case len(specs) > 1:
-		return "the SLOs differ"
+		return slosDiffer
 	case len(specs) == 0 || specs[0] == "":
 		return noSLO
 	}

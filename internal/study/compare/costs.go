@@ -43,9 +43,7 @@ func costsOf(x, y *loadOfSide, alike bool, counter string) (list []Cost) {
 			if why != "" || len(s.values) == 0 {
 				return nil
 			}
-			sorted := slices.Sorted(slices.Values(s.values))
-			x := c.n * (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
-			return &x
+			return new(c.n * median(s.values))
 		}
 		if a, b := usd(x), usd(y); a != nil || b != nil {
 			list = append(list, Cost{string(c.of), c.label, a, b})
@@ -56,7 +54,5 @@ func costsOf(x, y *loadOfSide, alike bool, counter string) (list []Cost) {
 
 // cachedUnknown says whether input that may have been cached was paid in full.
 func (l *loadOfSide) cachedUnknown() bool {
-	return slices.ContainsFunc(l.launches, func(of launch) bool {
-		return slices.ContainsFunc(of.points, func(p *result.Point) bool { return p.Cost != nil && p.Cost.CachedUnknown })
-	})
+	return slices.ContainsFunc(pointsOf(l), func(p *result.Point) bool { return p.Cost != nil && p.Cost.CachedUnknown })
 }

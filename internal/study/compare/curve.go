@@ -185,30 +185,26 @@ func (c *Curve) fillValues(sides []Side, points [][]*loadOfSide, o Options) {
 // oneObjective is the SLO that all points were held against, "" if they were
 // held against none, or why they are not to be laid over each other.
 func oneObjective(all []*loadOfSide) (spec, why string) {
-	specs := specsOf(all...)
+	specs := specsOf("", all...)
 	switch len(specs) {
 	case 0:
 		return "", ""
 	case 1:
 		return specs[0], ""
 	}
-	return "", "the SLOs differ"
+	return "", slosDiffer
 }
 
 // latencyLimits are those of latencies that points were held against, each once.
 func latencyLimits(all []*loadOfSide) (out []CurveLimit) {
-	for _, x := range all {
-		for _, l := range x.launches {
-			for _, p := range l.points {
-				if p.SLO == nil {
-					continue
-				}
-				for _, limit := range p.SLO.Limits {
-					line := CurveLimit{Spec: limit.Spec, Metric: limit.Metric, Limit: limit.Limit}
-					if limit.Metric != metric.Errors && !slices.Contains(out, line) {
-						out = append(out, line)
-					}
-				}
+	for _, p := range pointsOf(all...) {
+		if p.SLO == nil {
+			continue
+		}
+		for _, limit := range p.SLO.Limits {
+			line := CurveLimit{Spec: limit.Spec, Metric: limit.Metric, Limit: limit.Limit}
+			if limit.Metric != metric.Errors && !slices.Contains(out, line) {
+				out = append(out, line)
 			}
 		}
 	}
@@ -217,19 +213,7 @@ func latencyLimits(all []*loadOfSide) (out []CurveLimit) {
 
 // hasMetric says whether some point has values of a metric of requests or gaps.
 func (x *loadOfSide) hasMetric(name metric.Name) bool {
-	return slices.ContainsFunc(x.launches, func(l launch) bool {
-		return slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Metrics.SummaryOf(name) != nil })
-	})
-}
-
-// unstableLaunches is in how many launches the queue grew.
-func (x *loadOfSide) unstableLaunches() (n int) {
-	for _, l := range x.launches {
-		if slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Stability == stat.Unstable }) {
-			n++
-		}
-	}
-	return n
+	return slices.ContainsFunc(pointsOf(x), func(p *result.Point) bool { return p.Metrics.SummaryOf(name) != nil })
 }
 
 // onCurve is a metric of a side at one load, among those of all sides.

@@ -104,12 +104,10 @@ func dayOf(x, y *loadOfSide, names [2]string, tokens bool) *Day {
 
 // overDay is the course of the loads of a side that have a time of day.
 func (x *loadOfSide) overDay() (list []*result.OverTime) {
-	for _, l := range x.launches {
-		for _, p := range l.points {
-			if o := p.OverTime; o != nil && o.BlockS > 0 {
-				if _, err := time.Parse(time.RFC3339, o.Began); err == nil {
-					list = append(list, o)
-				}
+	for _, p := range pointsOf(x) {
+		if o := p.OverTime; o != nil && o.BlockS > 0 {
+			if _, err := time.Parse(time.RFC3339, o.Began); err == nil {
+				list = append(list, o)
 			}
 		}
 	}
@@ -127,6 +125,5 @@ func medianOrNil(v []float64) *float64 {
 	if len(v) == 0 {
 		return nil
 	}
-	x := median(v)
-	return &x
+	return new(median(v))
 }

@@ -186,8 +186,7 @@ func newRow(m figure, a, b sample, within float64) (r Row, why string) {
 	r.test.d, r.P, r.CI95 = d, &d.P, s.changeInterval(d.Interval)
 	r.test.below = r.oneSidedTests(a, b)
 	shift := stat.HodgesLehmann(xs, ys, level)
-	robust := s.change(shift.Estimate)
-	r.Robust = &robust
+	r.Robust = new(s.change(shift.Estimate))
 	if shift.Reason == "" {
 		r.RobustCI95 = s.changeInterval(shift.Interval)
 	}

@@ -90,25 +90,22 @@ func factGroups() []string {
 // facts of a run: all that may explain a difference but seeds and times.
 func facts(run *result.Run, workloads bool) []fact {
 	out := []fact{{"target", run.Target.Spec}, {"model", run.Target.Model}, {"API", run.Target.API}}
-	for _, k := range slices.Sorted(maps.Keys(run.Target.Server)) {
-		if k == started || k == "model" || k == "engine" && run.Target.Kind != "http" {
-			continue // identifies a launch, or is shown already
-		}
-		out = append(out, fact{"server " + k, run.Target.Server[k]})
-	}
-	for _, k := range slices.Sorted(maps.Keys(run.Target.Settings)) {
-		out = append(out, fact{"setting " + k, run.Target.Settings[k]})
-	}
-	for _, k := range slices.Sorted(maps.Keys(run.Notes)) {
-		if k != "launch" {
-			out = append(out, fact{"note " + k, run.Notes[k]})
+	addAll := func(what string, values map[string]string, without ...string) {
+		for _, k := range slices.Sorted(maps.Keys(values)) {
+			if !slices.Contains(without, k) {
+				out = append(out, fact{what + k, values[k]})
+			}
 		}
 	}
+	shown := []string{started, "model"} // what identifies a launch, or is shown already
+	if run.Target.Kind != "http" {
+		shown = append(shown, "engine")
+	}
+	addAll("server ", run.Target.Server, shown...)
+	addAll("setting ", run.Target.Settings)
+	addAll("note ", run.Notes, "launch")
 	if workloads {
-		w := workloadOf(run)
-		for _, k := range slices.Sorted(maps.Keys(w)) {
-			out = append(out, fact{"workload " + k, w[k]})
-		}
+		addAll("workload ", workloadOf(run))
 	}
 	for _, p := range comparablePoints(run) {
 		if p.SLO != nil {
@@ -309,23 +306,15 @@ func workloadName(run *result.Run) string {
 // workloadDifference says in what two workloads differ.
 func workloadDifference(a, b *result.Run) string {
 	x, y := workloadOf(a), workloadOf(b)
-	keys := slices.Collect(maps.Keys(x))
-	keys = append(keys, slices.Collect(maps.Keys(y))...)
-	slices.Sort(keys)
+	all := maps.Clone(x)
+	maps.Copy(all, y)
 	var out []string
-	for _, k := range slices.Compact(keys) {
+	for _, k := range slices.Sorted(maps.Keys(all)) {
 		if x[k] != y[k] {
-			out = append(out, fmt.Sprintf("%s %s and %s", k, valueOrNone(x[k]), valueOrNone(y[k])))
+			out = append(out, fmt.Sprintf("%s %s and %s", k, cmp.Or(x[k], "none"), cmp.Or(y[k], "none")))
 		}
 	}
 	return strings.Join(out, ", ")
-}
-
-func valueOrNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
 }
 
 // tokenizerMismatch says why tokens of two sides may not be the same: their models

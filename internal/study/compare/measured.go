@@ -45,6 +45,31 @@ type launch struct {
 	points []*result.Point
 }
 
+// isUnstable reports whether the queue grew at some of the launch's points.
+func (l *launch) isUnstable() bool {
+	return slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Stability == stat.Unstable })
+}
+
+// unstableLaunches is in how many launches the queue grew.
+func (x *loadOfSide) unstableLaunches() (n int) {
+	for _, l := range x.launches {
+		if l.isUnstable() {
+			n++
+		}
+	}
+	return n
+}
+
+// pointsOf are the points of all launches of some loads.
+func pointsOf(all ...*loadOfSide) (points []*result.Point) {
+	for _, x := range all {
+		for _, l := range x.launches {
+			points = append(points, l.points...)
+		}
+	}
+	return points
+}
+
 // search is the capacities that runs of one launch found.
 type search struct {
 	id  string
@@ -180,13 +205,7 @@ func (x *loadOfSide) unusableReason(side string) string {
 	if len(x.launches) == 0 {
 		return "every point of " + side + " is INVALID"
 	}
-	unstable := 0
-	for _, l := range x.launches {
-		if slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Stability == stat.Unstable }) {
-			unstable++
-		}
-	}
-	switch {
+	switch unstable := x.unstableLaunches(); {
 	case unstable == 0:
 		return ""
 	case unstable < len(x.launches):

@@ -93,13 +93,14 @@ func otherInstruments(sides []Side) []string {
 			others = append(others, s.Name+" ("+versionedInstrument(s.Others)+")")
 		}
 	}
-	switch len(others) {
-	case 0:
+	if len(others) == 0 {
 		return own
-	case 1:
-		return append([]string{others[0] + " was measured by another instrument: its error is not known, nor whether it asked the same; values stand side by side, and none is tested"}, own...)
 	}
-	return append([]string{say.List(others...) + " were measured by other instruments: their error is not known, nor whether they asked the same; values stand side by side, and none is tested"}, own...)
+	were := " was measured by another instrument: its error is not known, nor whether it asked the same"
+	if len(others) > 1 {
+		were = " were measured by other instruments: their error is not known, nor whether they asked the same"
+	}
+	return slices.Insert(own, 0, say.List(others...)+were+"; values stand side by side, and none is tested")
 }
 
 // offered is a load, as far as files of other tools tell one.
@@ -133,24 +134,20 @@ func offeredIn(p *tools.Point) offered {
 func offeredOf(x *loadOfSide, title string) offered {
 	a := offered{own: title, rate: x.load.Rate}
 	if x.load.MaxInFlight != nil {
-		a.most = floatPointer(*x.load.MaxInFlight)
+		a.most = new(float64(*x.load.MaxInFlight))
 	}
 	if x.load.Concurrency != nil && x.load.ThinkMS == nil { // other tools know no pauses
-		a.users = floatPointer(*x.load.Concurrency)
+		a.users = new(float64(*x.load.Concurrency))
 		due := 0
-		for _, l := range x.launches {
-			for _, p := range l.points {
-				due = max(due, p.Requests.Due)
-			}
+		for _, p := range pointsOf(x) {
+			due = max(due, p.Requests.Due)
 		}
 		if 0 < due && due <= *x.load.Concurrency {
-			a.atOnce, a.n = true, floatPointer(due)
+			a.atOnce, a.n = true, new(float64(due))
 		}
 	}
 	return a
 }
-
-func floatPointer(n int) *float64 { x := float64(n); return &x }
 
 // totalRequests returns the number of requests of a point. It returns nil if the file does not
 // contain it.
@@ -208,8 +205,7 @@ func (x *place) comparableLoad() *result.Load {
 		if x == nil || *x != math.Trunc(*x) || math.Abs(*x) > 1<<31 {
 			return nil
 		}
-		n := int(*x)
-		return &n
+		return new(int(*x))
 	}
 	switch {
 	case a.rate != nil:
@@ -287,9 +283,7 @@ func (c *Comparison) addOtherTools(a, b *measured, o Options, tokens string) err
 				only = append(only, p.String())
 			}
 		}
-		if len(only) > 0 {
-			c.Warnings = append(c.Warnings, fmt.Sprintf("only %s was measured at %s", x.m.name, strings.Join(only, "; ")))
-		}
+		c.warnOnly(x.m, only)
 	}
 	return nil
 }
@@ -297,7 +291,7 @@ func (c *Comparison) addOtherTools(a, b *measured, o Options, tokens string) err
 // noCommonLoad says why two sides have no load in common.
 func noCommonLoad(a, b *measured, as, bs []place) error {
 	if len(as) == 0 || len(bs) == 0 {
-		return say.Errorf("%s and %s have nothing in common: %s, and %s", a.name, b.name, a.describeContents(), b.describeContents()).WithHint("a search has no load of its own: measure one with pitot run")
+		return disjointSides(a, b).WithHint("a search has no load of its own: measure one with pitot run")
 	}
 	hint := "pitot report lays them side by side whatever their loads"
 	for _, p := range slices.Concat(as, bs) {
@@ -313,7 +307,7 @@ func noCommonLoad(a, b *measured, as, bs []place) error {
 		}
 		return strings.Join(all, ", ")
 	}
-	return say.Errorf("%s and %s have no load in common: %s has %s; %s has %s", a.name, b.name, a.name, list(as), b.name, list(bs)).WithHint(hint)
+	return disjointLoads(a, b, list(as), list(bs)).WithHint(hint)
 }
 
 // loadFlags ask for the load, "" if it is not known.
@@ -366,13 +360,12 @@ func (x *place) unusableReason() string {
 
 // untestedPair pairs one load of two sides whose differences cannot be tested.
 func untestedPair(x, y place, o Options, tokens string) Pair {
-	p := Pair{A: x.side.name, B: y.side.name, Rows: []Row{}, Left: []Left{}, Notes: []string{},
-		Instruments: [2]string{x.instrumentName(), y.instrumentName()}, Launches: [2]int{x.launchCount(), y.launchCount()}}
 	from := x // which tells the load best
 	if x.run == nil && (y.run != nil || !x.isKnown()) {
 		from = y
 	}
-	p.What, p.Load = from.String(), from.comparableLoad()
+	p := newPair(x.side, y.side, from.String())
+	p.Load, p.Instruments, p.Launches = from.comparableLoad(), [2]string{x.instrumentName(), y.instrumentName()}, [2]int{x.launchCount(), y.launchCount()}
 	for _, s := range []place{x, y} {
 		if s.run != nil {
 			p.Notes = append(p.Notes, s.run.invalid...)
@@ -399,16 +392,18 @@ func (p *Pair) HasOtherInstrument() bool {
 
 // instrumentText says who measured what.
 func (p *Pair) instrumentText() string {
+	who := ""
 	switch a, b := p.Instruments[0], p.Instruments[1]; {
 	case a == b:
-		return "both were measured by " + a + ", whose files do not tell its error"
+		who = "both were measured by " + a
 	case a == Pitot:
-		return p.B + " was measured by " + b + ", whose files do not tell its error"
+		who = p.B + " was measured by " + b
 	case b == Pitot:
-		return p.A + " was measured by " + a + ", whose files do not tell its error"
+		who = p.A + " was measured by " + a
 	default:
 		return fmt.Sprintf("%s was measured by %s and %s by %s, whose files do not tell their errors", p.A, a, p.B, b)
 	}
+	return who + ", whose files do not tell its error"
 }
 
 // addUntested adds a row without a test, or why there is none.
@@ -418,7 +413,7 @@ func (p *Pair) addUntested(m figure, a, b sample, why string, o Options) {
 		r, why = untestedRow(m, a, b, o.Within)
 	}
 	if why != "" {
-		p.Left = append(p.Left, Left{Metric: m.name, Why: why})
+		p.leaveOut(m.name, why)
 		return
 	}
 	if isConstant(a.values) { // without rounding
@@ -503,21 +498,15 @@ func (t *otherLoad) valuesByLaunch(of func(*tools.Point) value, side string) (sa
 // many requests as one of Pitot's: the 99th of three is their longest.
 func statisticOf(p *tools.Point, d *tools.Summary, statistic string) value {
 	if d == nil {
-		return value{why: "not reported"}
+		return reportedValue(nil)
 	}
 	of, known := metric.PercentileOf(statistic)
 	x := d.Mean
 	if known {
 		x = d.P(of.Name)
 	}
-	if x == nil {
-		return value{why: "not reported"}
-	}
-	v := value{x: *x}
-	if !known {
-		return v
-	}
-	if n := cmp.Or(d.N, p.OK); n != nil {
+	v := reportedValue(x)
+	if n := cmp.Or(d.N, p.OK); x != nil && known && n != nil {
 		few, firm := of.SamplesNeeded()
 		if v.few = *n < float64(firm); *n < float64(few) {
 			return value{why: fmt.Sprintf("n = %s, shown from %d on", number(*n), few)}
@@ -535,10 +524,10 @@ func (p *Pair) addDistributions(x, y place, o Options, tokens string) {
 		case a == "" && b == "":
 			continue
 		case a != b:
-			p.Left = append(p.Left, Left{Metric: leftName(d, nameA, nameB), Why: joinNonEmpty(x.definitionMismatch(d, a), y.definitionMismatch(d, b))})
+			p.leaveOut(leftName(d, nameA, nameB), joinNonEmpty(x.definitionMismatch(d, a), y.definitionMismatch(d, b)))
 			continue
 		case d.perToken() && tokens != "":
-			p.Left = append(p.Left, Left{Metric: nameA, Why: tokens})
+			p.leaveOut(nameA, tokens)
 			continue
 		}
 		for _, s := range []string{metric.Mean, "p50", "p99"} {
@@ -574,25 +563,17 @@ func (x *place) definitionMismatch(d alike, definition string) string {
 
 // addRates lays throughput and errors.
 func (p *Pair) addRates(x, y place, o Options, tokens string) {
-	plain := func(of func(*tools.Point) *float64) func(*tools.Point) value {
-		return func(p *tools.Point) value {
-			if v := of(p); v != nil {
-				return value{x: *v}
-			}
-			return value{why: "not reported"}
-		}
-	}
 	for _, r := range []struct {
 		name   string
 		theirs func(*tools.Point) value
 	}{
-		{requestRate, plain(func(p *tools.Point) *float64 { return p.RequestsPerS })},
-		{outputRate, plain(func(p *tools.Point) *float64 { return p.OutputTokensPerS })},
+		{requestRate, func(p *tools.Point) value { return reportedValue(p.RequestsPerS) }},
+		{outputRate, func(p *tools.Point) value { return reportedValue(p.OutputTokensPerS) }},
 		{failures, failedShare},
 	} {
 		m, _ := parseMetric(r.name) // a name of ours
 		if m.token && tokens != "" {
-			p.Left = append(p.Left, Left{Metric: m.name, Why: tokens})
+			p.leaveOut(m.name, tokens)
 			continue
 		}
 		values := func(x place) (sample, string) {
@@ -607,17 +588,25 @@ func (p *Pair) addRates(x, y place, o Options, tokens string) {
 	}
 	for _, s := range []place{x, y} {
 		if s.other != nil && slices.ContainsFunc(s.other.files, func(f file) bool { return f.points[0].GoodPerS != nil }) {
-			p.Left = append(p.Left, Left{Metric: goodput, Why: s.side.name + " does not tell the limits"})
+			p.leaveOut(goodput, s.side.name+" does not tell the limits")
 			return
 		}
 	}
+}
+
+// reportedValue is a number that a tool may not report.
+func reportedValue(x *float64) value {
+	if x == nil {
+		return value{why: "not reported"}
+	}
+	return value{x: *x}
 }
 
 // failedShare is the share of requests that did not end well.
 func failedShare(p *tools.Point) value {
 	switch n := totalRequests(p); {
 	case n == nil:
-		return value{why: "not reported"}
+		return reportedValue(nil)
 	case p.Incomplete != nil && *p.Incomplete > 0:
 		return value{why: "the tool itself cut requests off"}
 	case *n <= 0:

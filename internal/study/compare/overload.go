@@ -32,7 +32,7 @@ func (x *loadOfSide) overloadState() (o overloadOf) {
 	variance, n := 0., float64(len(x.launches))
 	for _, l := range x.launches {
 		switch {
-		case slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Stability == stat.Unstable }):
+		case l.isUnstable():
 			o.growing++
 		case slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Outcome == result.Failing }):
 			o.failing++

@@ -183,13 +183,12 @@ func (l DesignLoad) distanceTo(users, input, output float64) float64 {
 // precisionWith is the precision once a load is measured too, counting what it tells from such a
 // place on: 0 for all, g.parameters for what the twin lacks there alone.
 func (g *design) precisionWith(load, from int) [][]float64 {
-	m := zeroMatrix(len(g.precision))
-	addTo(m, g.precision, 1)
+	m := cloneMatrix(g.precision)
 	at := func(i int) int {
 		if i < g.parameters {
 			return i
 		}
-		return g.parameters + 2*load + i - g.parameters
+		return 2*load + i
 	}
 	info := g.loads[load].info
 	for i := from; i < len(info); i++ {
@@ -334,15 +333,6 @@ func (g *design) nearest(r *Recording) int {
 		}
 	}
 	return at
-}
-
-// addTo adds so much of a matrix to another.
-func addTo(m, b [][]float64, f float64) {
-	for i := range m {
-		for j := range m {
-			m[i][j] += f * b[i][j]
-		}
-	}
 }
 
 // RoughFit is the deployment roughly as the runs have it, without how sure that is and

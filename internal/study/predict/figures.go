@@ -65,8 +65,10 @@ func (r *Recording) joinTimings(of []timing, wanted func(i int) bool) (s Series)
 	return s
 }
 
-// everyRequest wants every request.
+// everyRequest wants every request, everyChunk every chunk.
 func everyRequest(int) bool { return true }
+
+func everyChunk(_, _ int64) bool { return true }
 
 // timings are those of the recording.
 func (r *Recording) timings() []timing {
@@ -105,8 +107,7 @@ func quantities(v []float64) Quantities {
 	if len(v) == 0 {
 		return Quantities{}
 	}
-	v = slices.Clone(v)
-	slices.Sort(v)
+	v = slices.Sorted(slices.Values(v))
 	var sum stat.Total
 	for _, x := range v {
 		sum.Add(x)
@@ -114,41 +115,33 @@ func quantities(v []float64) Quantities {
 	return Quantities{sum.Sum() / float64(len(v)), stat.Percentile(v, 0.5), stat.Percentile(v, 0.9), stat.Percentile(v, 0.99)}
 }
 
+// with applies a function to each statistic and the same one of other metrics.
+func (m Metrics) with(others Metrics, do func(own, other float64) float64) Metrics {
+	each := func(a, b Quantities) Quantities {
+		return Quantities{do(a.Mean, b.Mean), do(a.P50, b.P50), do(a.P90, b.P90), do(a.P99, b.P99)}
+	}
+	return Metrics{each(m.TTFT, others.TTFT), each(m.TPOT, others.TPOT), each(m.E2E, others.E2E)}
+}
+
 // meanMetrics is the mean of each statistic.
 func meanMetrics(list []Metrics) (mean Metrics) {
-	n := float64(len(list))
 	for _, m := range list {
-		for _, q := range []struct {
-			to   *Quantities
-			from Quantities
-		}{{&mean.TTFT, m.TTFT}, {&mean.TPOT, m.TPOT}, {&mean.E2E, m.E2E}} {
-			q.to.Mean += q.from.Mean / n
-			q.to.P50 += q.from.P50 / n
-			q.to.P90 += q.from.P90 / n
-			q.to.P99 += q.from.P99 / n
-		}
+		mean = mean.with(m, func(sum, x float64) float64 { return sum + x/float64(len(list)) })
 	}
 	return mean
 }
 
 // absoluteValues is each statistic without its sign.
 func (m Metrics) absoluteValues() Metrics {
-	absolute := func(q Quantities) Quantities {
-		return Quantities{math.Abs(q.Mean), math.Abs(q.P50), math.Abs(q.P90), math.Abs(q.P99)}
-	}
-	return Metrics{absolute(m.TTFT), absolute(m.TPOT), absolute(m.E2E)}
+	return m.with(m, func(x, _ float64) float64 { return math.Abs(x) })
 }
 
 // PercentErrors gives 100·(predicted − recorded)/recorded.
 func PercentErrors(predicted, recorded Metrics) Metrics {
-	relativeErrors := func(p, r Quantities) Quantities {
-		pct := func(p, r float64) float64 {
-			if r == 0 {
-				return 0
-			}
-			return 100 * (p - r) / r
+	return predicted.with(recorded, func(p, r float64) float64 {
+		if r == 0 {
+			return 0
 		}
-		return Quantities{pct(p.Mean, r.Mean), pct(p.P50, r.P50), pct(p.P90, r.P90), pct(p.P99, r.P99)}
-	}
-	return Metrics{relativeErrors(predicted.TTFT, recorded.TTFT), relativeErrors(predicted.TPOT, recorded.TPOT), relativeErrors(predicted.E2E, recorded.E2E)}
+		return 100 * (p - r) / r
+	})
 }

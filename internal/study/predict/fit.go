@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -27,26 +28,37 @@ type parameter struct {
 	// logarithm. The first is where the accelerator's kernels were measured, and the second where
 	// not.
 	spread [2]float64
-	unit   string // "s", "" for a plain number
-	get    func(*deploy.Deployment) *float64
-	span   func(*deploy.Deployment) *time.Duration
-	group  bool // only a group of accelerators has it
 }
 
-func (p *parameter) value(d *deploy.Deployment) float64 {
-	if p.span != nil {
-		return p.span(d).Seconds()
+// unit is "s" of a length of time, "" of a plain number.
+func (p *parameter) unit() string {
+	if _, ok := new(deploy.Deployment).Field(p.name).(*time.Duration); ok {
+		return "s"
 	}
-	return *p.get(d)
+	return ""
+}
+
+// ofGroup reports whether only a group of accelerators has the parameter.
+func (p *parameter) ofGroup() bool { return strings.HasPrefix(p.name, "allreduce_") }
+
+func (p *parameter) value(d *deploy.Deployment) float64 {
+	switch field := d.Field(p.name).(type) {
+	case *time.Duration:
+		return field.Seconds()
+	case *float64:
+		return *field
+	}
+	return math.NaN()
 }
 
 func (p *parameter) setValue(d *deploy.Deployment, v float64) {
 	v = min(max(v, p.lo), p.hi)
-	if p.span != nil {
-		*p.span(d) = time.Duration(v * 1e9)
-		return
+	switch field := d.Field(p.name).(type) {
+	case *time.Duration:
+		*field = time.Duration(v * 1e9)
+	case *float64:
+		*field = v
 	}
-	*p.get(d) = v
 }
 
 // parameters are all, the most certain first. The time to read the weights and the
@@ -55,23 +67,23 @@ func (p *parameter) setValue(d *deploy.Deployment, v float64) {
 // by version and clock, by 0.06 to 0.35 from the formula that sums them
 // (SOURCES.md); of hosts and front ends little is known, a factor of 2 to 3.
 var parameters = []parameter{
-	{"bandwidth_efficiency", 1e-5, 1, 0.8, [2]float64{0.12, 0.15}, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Bandwidth }, nil, false},
-	{"step_overhead", 10e-6, 1, 2e-3, [2]float64{0.7, 1.2}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerStep }, false},
-	{"row_overhead", 0.1e-6, 0.1, 20e-6, [2]float64{0.7, 1.2}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerRequest }, false},
-	{"prefill_overhead", 1e-6, 1, 300e-6, [2]float64{1, 1.5}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerPrefill }, false},
-	{"prompt_overhead", 1e-6, 1, 100e-6, [2]float64{1.5, 1.5}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerPrompt }, false},
-	{computeEfficiency, 1e-5, 1, 0.6, [2]float64{0.4, 2}, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Compute }, nil, false},
-	{"attention_efficiency", 1e-6, 1, 1, [2]float64{0.6, 2}, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Attention }, nil, false},
-	{promptAttention, 1e-6, 1, 0.5, [2]float64{0.7, 2}, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.PromptAttention }, nil, false},
-	{"allreduce_latency", 0.1e-6, 0.1, 6e-6, [2]float64{0.7, 1.2}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.Collective }, true},
-	{"allreduce_gb_per_s", 0.01, 1e5, 100, [2]float64{0.5, 1.2}, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.CollectiveGBs }, nil, true},
-	{"frontend_latency", 10e-6, 10, 3e-3, [2]float64{1.2, 1.2}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.Latency }, false},
-	{"frontend_request", 10e-6, 1, 1e-3, [2]float64{1.2, 1.2}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest }, false},
-	{"frontend_prompt_token", 1e-9, 1e-3, 1e-6, [2]float64{1, 1}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken }, false},
-	{"frontend_chunk", 0.1e-6, 0.1, 30e-6, [2]float64{1, 1}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerChunk }, false},
-	{"frontend_jitter", 0.001, 3, 0.2, [2]float64{1, 1}, "", func(d *deploy.Deployment) *float64 { return &d.Settings.Frontend.Jitter }, nil, false},
-	{"frontend_contention", 0.001, 1, 0.1, [2]float64{1.2, 1.2}, "", func(d *deploy.Deployment) *float64 { return &d.Settings.Frontend.Contention }, nil, false},
-	{"step_jitter", 0.001, 1, 0.02, [2]float64{1, 1}, "", func(d *deploy.Deployment) *float64 { return &d.Settings.StepJitter }, nil, false},
+	{"bandwidth_efficiency", 1e-5, 1, 0.8, [2]float64{0.12, 0.15}},
+	{"step_overhead", 10e-6, 1, 2e-3, [2]float64{0.7, 1.2}},
+	{"row_overhead", 0.1e-6, 0.1, 20e-6, [2]float64{0.7, 1.2}},
+	{"prefill_overhead", 1e-6, 1, 300e-6, [2]float64{1, 1.5}},
+	{"prompt_overhead", 1e-6, 1, 100e-6, [2]float64{1.5, 1.5}},
+	{computeEfficiency, 1e-5, 1, 0.6, [2]float64{0.4, 2}},
+	{"attention_efficiency", 1e-6, 1, 1, [2]float64{0.6, 2}},
+	{promptAttention, 1e-6, 1, 0.5, [2]float64{0.7, 2}},
+	{"allreduce_latency", 0.1e-6, 0.1, 6e-6, [2]float64{0.7, 1.2}},
+	{"allreduce_gb_per_s", 0.01, 1e5, 100, [2]float64{0.5, 1.2}},
+	{"frontend_latency", 10e-6, 10, 3e-3, [2]float64{1.2, 1.2}},
+	{"frontend_request", 10e-6, 1, 1e-3, [2]float64{1.2, 1.2}},
+	{"frontend_prompt_token", 1e-9, 1e-3, 1e-6, [2]float64{1, 1}},
+	{"frontend_chunk", 0.1e-6, 0.1, 30e-6, [2]float64{1, 1}},
+	{"frontend_jitter", 0.001, 3, 0.2, [2]float64{1, 1}},
+	{"frontend_contention", 0.001, 1, 0.1, [2]float64{1.2, 1.2}},
+	{"step_jitter", 0.001, 1, 0.02, [2]float64{1, 1}},
 }
 
 // prior is a parameter that a fit of one deployment moves, and what is known of it
@@ -111,7 +123,7 @@ func priors(d *deploy.Deployment) (list []prior, centre deploy.Deployment) {
 	}
 	for i := range parameters {
 		p := &parameters[i]
-		if p.group && d.TensorParallel < 2 {
+		if p.ofGroup() && d.TensorParallel < 2 {
 			continue
 		}
 		if p.value(&centre) < p.lo {
@@ -516,9 +528,7 @@ func (r *Recording) expectedMetrics(d *deploy.Deployment, wanted func(i int) boo
 // of the engine they were fitted with.
 func (f *Fit) Profile(given map[string]string) *deploy.Profile {
 	p := &deploy.Profile{Schema: deploy.ProfileSchema, Deployment: f.Deployment, Settings: map[string]string{}, Factors: map[string]float64{}, Range: f.Range, Runs: f.Origins, Error: f.Error, Open: f.Open}
-	for name, v := range given {
-		p.Settings[name] = v
-	}
+	maps.Copy(p.Settings, given)
 	for _, x := range f.Parameters {
 		v := strconv.FormatFloat(x.Value, 'g', 6, 64)
 		if x.Unit == "s" {
@@ -689,9 +699,8 @@ func (f *fitter) addSlopes() {
 	if seed > 1 {
 		base = at[len(at)-1]
 	}
-	jac := make([][]float64, len(f.parameters))
+	jac := newMatrix(len(f.parameters), len(base))
 	for i, w := range widths {
-		jac[i] = make([]float64, len(base))
 		for l := range base {
 			if w != 0 {
 				jac[i][l] = (at[i][l] - base[l]) / w
@@ -703,9 +712,8 @@ func (f *fitter) addSlopes() {
 
 // meanSlopes are those of all chances together.
 func (f *fitter) meanSlopes() [][]float64 {
-	mean := make([][]float64, len(f.parameters))
+	mean := newMatrix(len(f.parameters), len(f.base))
 	for i := range mean {
-		mean[i] = make([]float64, len(f.base))
 		for _, jac := range f.slopes {
 			for l, s := range jac[i] {
 				mean[i][l] += s / float64(len(f.slopes))
@@ -725,9 +733,8 @@ func (f *fitter) step(jac [][]float64, best, damping float64) (float64, float64)
 	for range 2 { // the second time with shorter steps
 		var next []trial
 		for range 3 { // at once
-			a := zeroMatrix(len(m))
+			a := cloneMatrix(m)
 			for i := range m {
-				copy(a[i], m[i])
 				a[i][i] += damping*m[i][i] + f.parameters[i].precision()
 			}
 			inv := invertMatrix(a)

@@ -48,11 +48,8 @@ func (l *Load) Serve(e twin.Model, seed uint64) *Recording {
 		}
 		r.Requests = append(r.Requests, q)
 	}
-	times := make([][]float64, len(r.Requests))
-	timings := r.serveOn(e, func(request, at int64) bool {
-		times[request] = append(times[request], float64(at)/1e9)
-		return true
-	})
+	times, chunk := r.keepTimes()
+	timings := r.serveOn(e, chunk)
 	kept := r.Requests[:0]
 	for i, t := range timings {
 		if len(times[i]) == 0 { // it was not sent any more

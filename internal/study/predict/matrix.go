@@ -9,9 +9,8 @@ import (
 
 // weightedProduct is A·diag(w)·Bᵀ.
 func weightedProduct(a, b [][]float64, w []float64) [][]float64 {
-	m := make([][]float64, len(a))
+	m := newMatrix(len(a), len(b))
 	for i := range m {
-		m[i] = make([]float64, len(b))
 		for j := range m[i] {
 			for l := range w {
 				m[i][j] += a[i][l] * w[l] * b[j][l]
@@ -21,11 +20,32 @@ func weightedProduct(a, b [][]float64, w []float64) [][]float64 {
 	return m
 }
 
-// zeroMatrix is a matrix of zeros.
-func zeroMatrix(n int) [][]float64 {
-	m := make([][]float64, n)
+// newMatrix is a matrix of zeros.
+func newMatrix(rows, columns int) [][]float64 {
+	m := make([][]float64, rows)
 	for i := range m {
-		m[i] = make([]float64, n)
+		m[i] = make([]float64, columns)
+	}
+	return m
+}
+
+// zeroMatrix is a square matrix of zeros.
+func zeroMatrix(n int) [][]float64 { return newMatrix(n, n) }
+
+// cloneMatrix is a copy.
+func cloneMatrix(m [][]float64) [][]float64 {
+	out := make([][]float64, len(m))
+	for i := range m {
+		out[i] = slices.Clone(m[i])
+	}
+	return out
+}
+
+// identityMatrix has ones on its diagonal.
+func identityMatrix(n int) [][]float64 {
+	m := zeroMatrix(n)
+	for i := range m {
+		m[i][i] = 1
 	}
 	return m
 }
@@ -51,14 +71,9 @@ func trace(m [][]float64) (sum float64) {
 
 // eigen gives the eigenvalues of a symmetric matrix and its eigenvectors, one in each
 // column, by Jacobi's rotations.
-func eigen(m [][]float64) (values []float64, v [][]float64) {
+func eigen(m [][]float64) (values []float64, vectors [][]float64) {
 	n := len(m)
-	var a [][]float64
-	a, v = make([][]float64, n), make([][]float64, n)
-	for i := range n {
-		a[i], v[i] = slices.Clone(m[i]), make([]float64, n)
-		v[i][i] = 1
-	}
+	a, v := cloneMatrix(m), identityMatrix(n)
 	for range 30 {
 		for p := range n {
 			for q := p + 1; q < n; q++ {
@@ -103,11 +118,7 @@ func nearestPositive(m [][]float64) [][]float64 {
 // invertMatrix of a symmetric positive definite matrix, by Gauss and Jordan.
 func invertMatrix(m [][]float64) [][]float64 {
 	n := len(m)
-	inv := make([][]float64, n)
-	for i := range inv {
-		inv[i] = make([]float64, n)
-		inv[i][i] = 1
-	}
+	inv := identityMatrix(n)
 	for c := range n {
 		pivot := c
 		for r := c + 1; r < n; r++ {

@@ -137,16 +137,14 @@ func (r *Recording) configure(d *deploy.Deployment) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := commandLineValue(m.KV.NumGPUBlocks); ok && !same {
+	blocks := m.KV["num_gpu_blocks"]
+	if _, ok := commandLineValue(blocks); ok && !same {
 		d.Notes = append(d.Notes, "the recorded KV cache is of another deployment: how large it is here is worked out")
-	} else if err := setSetting("num_gpu_blocks_override", m.KV.NumGPUBlocks); err != nil {
+	} else if err := setSetting("num_gpu_blocks_override", blocks); err != nil {
 		return err
 	}
-	for _, kv := range []struct {
-		name string
-		v    json.RawMessage
-	}{{"block_size", m.KV.BlockSize}, {"gpu_memory_utilization", m.KV.MemoryUtilization}, {"enable_prefix_caching", m.KV.EnablePrefixCaching}} {
-		if err := setSetting(kv.name, kv.v); err != nil {
+	for _, name := range []string{"block_size", "gpu_memory_utilization", "enable_prefix_caching"} {
+		if err := setSetting(name, m.KV[name]); err != nil {
 			return err
 		}
 	}

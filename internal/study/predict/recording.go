@@ -55,12 +55,7 @@ type Meta struct {
 		Parallel    fields          `json:"parallel_config"`
 		Speculative json.RawMessage `json:"speculative_config"`
 	} `json:"resolved_config"`
-	KV struct {
-		NumGPUBlocks        json.RawMessage `json:"num_gpu_blocks"`
-		BlockSize           json.RawMessage `json:"block_size"`
-		MemoryUtilization   json.RawMessage `json:"gpu_memory_utilization"`
-		EnablePrefixCaching json.RawMessage `json:"enable_prefix_caching"`
-	} `json:"kv_cache"`
+	KV       fields `json:"kv_cache"`
 	Hardware struct {
 		Device string `json:"device_name"`
 	} `json:"hardware"`

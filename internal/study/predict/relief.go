@@ -80,11 +80,11 @@ type knob struct {
 	of   []explain.Cause // that it may help against
 	// turns gives the values to try, nil where it cannot be turned.
 	turns func(d *deploy.Deployment) []string
-	from  func(d *deploy.Deployment) string
-	set   func(d *deploy.Deployment, to string)
 	// changesAnswers says that it makes another model of it, whose answers have to be
 	// judged again.
 	changesAnswers bool
+	from           func(d *deploy.Deployment) string     // its value, nil for what the setting's field has
+	set            func(d *deploy.Deployment, to string) // nil where setting it is all there is to do
 }
 
 // multiplesWithin gives a whole number by factors, within bounds.
@@ -97,81 +97,79 @@ func multiplesWithin(n, least, most int, factors ...float64) (list []string) {
 	return list
 }
 
-func parseNumber(to string) int {
-	n, _ := strconv.Atoi(to) // our own
-	return n
+// onceIf is a value to try where there is something to turn.
+func onceIf(turns bool, to string) []string {
+	if !turns {
+		return nil
+	}
+	return []string{to}
+}
+
+// value is what a deployment has the setting at, as it is written.
+func (k *knob) value(d *deploy.Deployment) string {
+	if k.from != nil {
+		return k.from(d)
+	}
+	switch field := d.Field(k.name).(type) {
+	case *int:
+		return strconv.Itoa(*field)
+	case *bool:
+		return strconv.FormatBool(*field)
+	}
+	return ""
 }
 
 // knobs are in the order in which they are tried: what is free comes before what makes
 // another model of it.
 var knobs = []knob{
-	{"max_num_seqs", []explain.Cause{explain.Seats, explain.KVCache, explain.Bandwidth},
-		func(d *deploy.Deployment) []string {
+	{name: "max_num_seqs", of: []explain.Cause{explain.Seats, explain.KVCache, explain.Bandwidth},
+		turns: func(d *deploy.Deployment) []string {
 			most := d.Settings.MaxNumBatchedTokens
 			if !d.Kind.SeatsInBudget {
 				most = 1 << 16
 			}
 			return multiplesWithin(d.Settings.MaxNumSeqs, 1, most, 2, 4, 0.5)
-		},
-		func(d *deploy.Deployment) string { return strconv.Itoa(d.Settings.MaxNumSeqs) },
-		func(d *deploy.Deployment, to string) { d.Settings.MaxNumSeqs = parseNumber(to) }, false},
-	{"max_num_batched_tokens", []explain.Cause{explain.Budget, explain.Compute, explain.Host, explain.Seats},
-		func(d *deploy.Deployment) []string {
+		}},
+	{name: "max_num_batched_tokens", of: []explain.Cause{explain.Budget, explain.Compute, explain.Host, explain.Seats},
+		turns: func(d *deploy.Deployment) []string {
 			least := 128
 			if d.Kind.SeatsInBudget {
 				least = max(d.Settings.MaxNumSeqs, least)
 			}
 			return multiplesWithin(d.Settings.MaxNumBatchedTokens, least, 1<<16, 2, 4, 0.5, 0.25)
+		}},
+	{name: "max_cudagraph_capture_size", of: []explain.Cause{explain.Host},
+		turns: func(d *deploy.Deployment) []string { return multiplesWithin(d.GraphSize(), 1, 8192, 2, 4) },
+		from:  func(d *deploy.Deployment) string { return strconv.Itoa(d.GraphSize()) }},
+	{name: "enable_prefix_caching", of: []explain.Cause{explain.PrefixCache},
+		turns: func(d *deploy.Deployment) []string { return onceIf(!d.Settings.EnablePrefixCaching, "true") }},
+	{name: "kv_cache_dtype", of: []explain.Cause{explain.KVCache, explain.Bandwidth}, changesAnswers: true,
+		turns: func(d *deploy.Deployment) []string {
+			return onceIf(d.KVDType != "fp8" && d.Accelerator.TFLOPS["fp8"] > 0, "fp8")
 		},
-		func(d *deploy.Deployment) string { return strconv.Itoa(d.Settings.MaxNumBatchedTokens) },
-		func(d *deploy.Deployment, to string) { d.Settings.MaxNumBatchedTokens = parseNumber(to) }, false},
-	{"max_cudagraph_capture_size", []explain.Cause{explain.Host},
-		func(d *deploy.Deployment) []string { return multiplesWithin(d.GraphSize(), 1, 8192, 2, 4) },
-		func(d *deploy.Deployment) string { return strconv.Itoa(d.GraphSize()) },
-		func(d *deploy.Deployment, to string) { d.SetGraphSize(parseNumber(to)) }, false},
-	{"enable_prefix_caching", []explain.Cause{explain.PrefixCache},
-		func(d *deploy.Deployment) []string {
-			if d.Settings.EnablePrefixCaching {
-				return nil
-			}
-			return []string{"true"}
-		},
-		func(d *deploy.Deployment) string { return strconv.FormatBool(d.Settings.EnablePrefixCaching) },
-		func(d *deploy.Deployment, to string) { d.Settings.EnablePrefixCaching = to == "true" }, false},
-	{"kv_cache_dtype", []explain.Cause{explain.KVCache, explain.Bandwidth},
-		func(d *deploy.Deployment) []string {
-			if d.KVDType == "fp8" || d.Accelerator.TFLOPS["fp8"] == 0 {
-				return nil
-			}
-			return []string{"fp8"}
-		},
-		func(d *deploy.Deployment) string { return d.KVDType },
-		func(d *deploy.Deployment, to string) { // twice as many blocks fit
+		from: func(d *deploy.Deployment) string { return d.KVDType },
+		set: func(d *deploy.Deployment, to string) { // twice as many blocks fit
 			d.KVDType = to
 			d.Settings.NumGPUBlocks *= 2
-		}, true},
-	{"api_server_count", []explain.Cause{explain.Frontend},
-		func(*deploy.Deployment) []string { return []string{"2"} },
-		func(*deploy.Deployment) string { return "1" },
-		func(d *deploy.Deployment, _ string) { // each has half of the work
+		}},
+	{name: "api_server_count", of: []explain.Cause{explain.Frontend},
+		turns: func(*deploy.Deployment) []string { return []string{"2"} },
+		from:  func(*deploy.Deployment) string { return "1" },
+		set: func(d *deploy.Deployment, _ string) { // each has half of the work
 			f := &d.Settings.Frontend
 			f.PerRequest, f.PerPromptToken, f.PerStep, f.PerChunk = f.PerRequest/2, f.PerPromptToken/2, f.PerStep/2, f.PerChunk/2
-		}, false},
-	{"stream_interval", []explain.Cause{explain.Frontend},
-		func(d *deploy.Deployment) []string {
+		}},
+	{name: "stream_interval", of: []explain.Cause{explain.Frontend},
+		turns: func(d *deploy.Deployment) []string {
 			return multiplesWithin(max(d.Settings.StreamInterval, 1), 1, 64, 4)
 		},
-		func(d *deploy.Deployment) string { return strconv.Itoa(max(d.Settings.StreamInterval, 1)) },
-		func(d *deploy.Deployment, to string) { d.Settings.StreamInterval = parseNumber(to) }, false},
-	{"quantization", []explain.Cause{explain.Compute, explain.Bandwidth, explain.Host, explain.Links},
-		func(d *deploy.Deployment) []string {
-			if (d.DType != "bf16" && d.DType != "fp16") || d.Accelerator.TFLOPS["fp8"] == 0 {
-				return nil
-			}
-			return []string{"fp8"}
+		from: func(d *deploy.Deployment) string { return strconv.Itoa(max(d.Settings.StreamInterval, 1)) }},
+	{name: "quantization", of: []explain.Cause{explain.Compute, explain.Bandwidth, explain.Host, explain.Links}, changesAnswers: true,
+		turns: func(d *deploy.Deployment) []string {
+			return onceIf((d.DType == "bf16" || d.DType == "fp16") && d.Accelerator.TFLOPS["fp8"] > 0, "fp8")
 		},
-		func(d *deploy.Deployment) string { return d.DType },
-		func(d *deploy.Deployment, to string) { d.DType = to }, true},
+		from: func(d *deploy.Deployment) string { return d.DType },
+		set:  func(d *deploy.Deployment, to string) { d.DType = to }},
 }
 
 // ownBefore is the knob before which an engine's own ones are tried.
@@ -186,7 +184,7 @@ func knobsOf(d *deploy.Deployment) []knob {
 				return nil
 			}
 			return k.To
-		}, from: func(*deploy.Deployment) string { return k.From }, set: func(d *deploy.Deployment, to string) { _ = d.Set(k.Name, to) }} // our own
+		}, from: func(*deploy.Deployment) string { return k.From }}
 		for _, cause := range k.Relieves {
 			x.of = append(x.of, explain.Cause(cause))
 		}
@@ -203,7 +201,11 @@ func ApplyTrial(d *deploy.Deployment, t explain.Trial) (turned *deploy.Deploymen
 		for _, to := range k.turns(d) {
 			if d.Knob(k.name) == t.Knob && d.Kind.KnobValue(k.name, to) == t.To {
 				c := copyDeployment(d)
-				k.set(c, to)
+				if k.set != nil {
+					k.set(c, to)
+				} else {
+					_ = c.Set(k.name, to) // our own
+				}
 				return c, true
 			}
 		}
@@ -229,7 +231,7 @@ func (k *knob) trials(d *deploy.Deployment) (list []explain.Trial) {
 		return nil
 	}
 	for _, to := range k.turns(d) {
-		list = append(list, explain.Trial{Knob: name, From: d.Kind.KnobValue(k.name, k.from(d)), To: d.Kind.KnobValue(k.name, to), ChangesAnswers: k.changesAnswers})
+		list = append(list, explain.Trial{Knob: name, From: d.Kind.KnobValue(k.name, k.value(d)), To: d.Kind.KnobValue(k.name, to), ChangesAnswers: k.changesAnswers})
 	}
 	return list
 }

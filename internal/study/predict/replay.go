@@ -41,13 +41,19 @@ func (r *Recording) serve(d *deploy.Deployment, seed uint64, chunk func(request,
 	return r.serveOn(e, chunk)
 }
 
-// servedBy is the run as a client would have recorded it of a deployment's twin.
-func (r *Recording) servedBy(d *deploy.Deployment, seed uint64) *Recording {
-	times := make([][]float64, len(r.Requests))
-	timings := r.serve(d, seed, func(request, at int64) bool {
+// keepTimes is a function for chunks that keeps when each of them came, in seconds by request.
+func (r *Recording) keepTimes() (times [][]float64, chunk func(request, at int64) bool) {
+	times = make([][]float64, len(r.Requests))
+	return times, func(request, at int64) bool {
 		times[request] = append(times[request], float64(at)/1e9)
 		return true
-	})
+	}
+}
+
+// servedBy is the run as a client would have recorded it of a deployment's twin.
+func (r *Recording) servedBy(d *deploy.Deployment, seed uint64) *Recording {
+	times, chunk := r.keepTimes()
+	timings := r.serve(d, seed, chunk)
 	c := *r
 	c.Requests, c.until = nil, 0
 	for i, q := range r.Requests {

@@ -180,10 +180,7 @@ func (v *covariances) addAll(runs [][]stepResidual, cell float64, edges []int) {
 			v.variance += (x.log - mean) * (x.log - mean)
 			n++
 		}
-		products, pairs := make([][]float64, blocks), make([][]float64, blocks)
-		for s := range blocks {
-			products[s], pairs[s] = make([]float64, bins), make([]float64, bins)
-		}
+		products, pairs := newMatrix(blocks, bins), newMatrix(blocks, bins)
 		for b := range bins {
 			for l := edges[b]; l < edges[b+1]; l++ {
 				for k := range cells - l {

@@ -161,9 +161,8 @@ func (g *regression) solve() (c [columns]float64) {
 				keep = append(keep, i)
 			}
 		}
-		m := make([][]float64, len(keep))
+		m := zeroMatrix(len(keep))
 		for i, a := range keep {
-			m[i] = make([]float64, len(keep))
 			for j, b := range keep {
 				m[i][j] = g.m[a][b]
 			}

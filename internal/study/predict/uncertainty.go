@@ -84,9 +84,8 @@ func (f *fitter) parameterUncertainty() (list []Fitted, cov [][]float64) {
 		}
 	}
 	info = nearestPositive(info)
-	inv := zeroMatrix(k)
-	for i := range info {
-		copy(inv[i], info[i])
+	inv := cloneMatrix(info)
+	for i := range inv {
 		inv[i][i] += f.parameters[i].precision()
 	}
 	inv = invertMatrix(inv)
@@ -117,7 +116,7 @@ func (f *fitter) parameterUncertainty() (list []Fitted, cov [][]float64) {
 		p := &f.parameters[i]
 		total := min(cov[i][i], p.sd*p.sd)
 		v := p.value(&f.d)
-		x := Fitted{Name: p.name, Value: v, Unit: p.unit, Factor: math.Exp(t * math.Sqrt(total))}
+		x := Fitted{Name: p.name, Value: v, Unit: p.unit(), Factor: math.Exp(t * math.Sqrt(total))}
 		if f.hasFaded(p) {
 			x.Factor = 1 + t*math.Sqrt(total)*p.centre/v
 		}
@@ -141,9 +140,8 @@ func (f *fitter) parameterUncertainty() (list []Fitted, cov [][]float64) {
 
 // deviations are those of each row from the mean row.
 func deviations(rows [][]float64, mean []float64) [][]float64 {
-	out := make([][]float64, len(rows))
+	out := newMatrix(len(rows), len(mean))
 	for i, r := range rows {
-		out[i] = make([]float64, len(r))
 		for j := range r {
 			out[i][j] = r[j] - mean[j]
 		}

@@ -51,10 +51,9 @@ var (
 
 // SeenRequests gives the recording's requests as its client saw them.
 func (r *Recording) SeenRequests() []explain.Request {
-	nan := math.NaN()
 	known := func(x float64) float64 {
 		if x < 0 {
-			return nan
+			return math.NaN()
 		}
 		return x
 	}
@@ -64,10 +63,7 @@ func (r *Recording) SeenRequests() []explain.Request {
 		if q.seen.e2e <= 0 {
 			continue
 		}
-		connect := q.connect
-		if connect == 0 {
-			connect = nan
-		}
+		connect := cmp.Or(q.connect, math.NaN())
 		list = append(list, explain.Request{
 			Due: q.Arrival - q.waited, Held: q.held, Lag: q.late, Sent: q.Arrival, First: q.Arrival + known(q.seen.ttft), Last: q.Arrival + q.seen.e2e, Connect: connect,
 			Input: q.Input, Output: q.Output, Chunks: q.times, TPOT: known(q.seen.tpot), Stall: known(q.seen.stall), Measured: q.measured,
@@ -180,15 +176,13 @@ func (r *Recording) atTwiceLoad() (_ *Recording, ok bool) {
 
 // replayWithGaps replays the recording, gaps and all.
 func (r *Recording) replayWithGaps(d *deploy.Deployment) Series {
-	return r.joinTimings(r.serve(d, 1, func(int64, int64) bool { return true }), everyRequest)
+	return r.joinTimings(r.serve(d, 1, everyChunk), everyRequest)
 }
 
 // watched is a replay whose engine was looked into as a server's metrics show it.
 type watched struct {
 	Series
-	running, waiting, kv float64 // means over time
-	preempted            float64 // a request
-	queue, prefill       float64 // ms, means
+	signals map[explain.Signal]float64 // means over time, or over requests
 }
 
 // traced adds up what an engine tells of each request that ends, as its histograms do.
@@ -214,23 +208,27 @@ func (t *traced) Step(now int64) twin.Step {
 func (r *Recording) replayWatched(d *deploy.Deployment) (w watched) {
 	e := d.Engine(1)
 	begin, end := int64(-1), int64(0)
+	var running, waiting, kv float64
 	e.Watch(func(i twin.StepInfo) {
 		t := float64(i.End - i.Start)
 		if begin < 0 {
 			begin = i.Start
 		}
 		end = i.End
-		w.running += t * float64(i.Running)
-		w.waiting += t * float64(i.Waiting)
-		w.kv += t * i.KVCacheUsage
+		running += t * float64(i.Running)
+		waiting += t * float64(i.Waiting)
+		kv += t * i.KVCacheUsage
 	})
 	t := &traced{Model: e}
-	w.Series = r.joinTimings(r.serveOn(t, func(int64, int64) bool { return true }), everyRequest)
-	w.queue, w.prefill = t.queue/max(t.n, 1)/1e6, t.prefill/max(t.n, 1)/1e6
+	w.Series = r.joinTimings(r.serveOn(t, everyChunk), everyRequest)
 	if busy := float64(end - begin); busy > 0 { // and idle, as samples by the clock
-		w.running, w.waiting, w.kv = w.running/busy, w.waiting/busy, w.kv/busy/float64(d.DataParallel)
+		running, waiting, kv = running/busy, waiting/busy, kv/busy/float64(d.DataParallel)
 	}
-	w.preempted = float64(e.Stats().Preemptions) / float64(max(len(r.Requests), 1))
+	w.signals = map[explain.Signal]float64{
+		explain.Running: running, explain.Waiting: waiting, explain.KVUse: kv,
+		explain.Preempted: float64(e.Stats().Preemptions) / float64(max(len(r.Requests), 1)),
+		explain.QueueMean: t.queue / max(t.n, 1) / 1e6, explain.PrefillMean: t.prefill / max(t.n, 1) / 1e6,
+	}
 	return w
 }
 
@@ -251,41 +249,32 @@ func (r *Recording) features(facts explain.Facts) (list []feature) {
 		back = x.Value
 	}
 	for _, x := range []struct {
-		s    func(*Series) []float64
-		of   []string
-		ms   float64
-		gaps bool
+		metric metric.Name
+		of     []string
+		ms     float64
 	}{
-		{func(s *Series) []float64 { return s.TTFT }, []string{"mean", "p50", "p90"}, back, false},
-		{func(s *Series) []float64 { return s.TPOT }, []string{"mean", "p90"}, 0, false},
-		{func(s *Series) []float64 { return s.Stall }, []string{"p50", "p90"}, 0, true},
-		{func(s *Series) []float64 { return s.E2E }, []string{"mean"}, back, false},
+		{metric.TTFT, []string{"mean", "p50", "p90"}, back}, {metric.TPOT, []string{"mean", "p90"}, 0},
+		{metric.Stall, []string{"p50", "p90"}, 0}, {metric.E2E, []string{"mean"}, back},
 	} {
 		for _, of := range x.of {
-			v, ok := explain.Statistic(of, x.s(&recorded))
-			if !ok || coalesced && x.gaps {
+			v, ok := explain.Statistic(of, recorded.metricValues(x.metric))
+			if !ok || coalesced && x.metric == metric.Stall {
 				continue
 			}
 			list = append(list, feature{max(v-x.ms, 0), 1, func(w *watched) float64 {
-				v, _ := explain.Statistic(of, x.s(&w.Series))
+				v, _ := explain.Statistic(of, w.metricValues(x.metric))
 				return v
 			}})
 		}
 	}
 	for _, x := range []struct {
-		s     explain.Signal
-		floor float64
-		of    func(*watched) float64
+		signal explain.Signal
+		floor  float64
 	}{
-		{explain.Running, 1, func(w *watched) float64 { return w.running }},
-		{explain.Waiting, 1, func(w *watched) float64 { return w.waiting }},
-		{explain.KVUse, 0.05, func(w *watched) float64 { return w.kv }},
-		{explain.Preempted, 0.05, func(w *watched) float64 { return w.preempted }},
-		{explain.QueueMean, 1, func(w *watched) float64 { return w.queue }},
-		{explain.PrefillMean, 1, func(w *watched) float64 { return w.prefill }},
+		{explain.Running, 1}, {explain.Waiting, 1}, {explain.KVUse, 0.05}, {explain.Preempted, 0.05}, {explain.QueueMean, 1}, {explain.PrefillMean, 1},
 	} {
-		if v, ok := facts[x.s]; ok {
-			list = append(list, feature{v.Value, x.floor, x.of})
+		if v, ok := facts[x.signal]; ok {
+			list = append(list, feature{v.Value, x.floor, func(w *watched) float64 { return w.signals[x.signal] }})
 		}
 	}
 	return list

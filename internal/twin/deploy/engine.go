@@ -90,7 +90,7 @@ func (d *Deployment) set(name, value string) error {
 	k, s := d.settingOwner(name)
 	if s == nil || k != d.Kind {
 		if at := commonSetting(name); at >= 0 {
-			return engine.Assign(d.settings()[at].to, value)
+			return d.setCommon(common[at][0], d.settings()[at].to, value)
 		}
 	}
 	own := d.Own
@@ -100,6 +100,24 @@ func (d *Deployment) set(name, value string) error {
 	}
 	return engine.Assign(s.Field(&d.Config), value)
 }
+
+// datasheetShares are settings of which zero stands for what the catalogue has.
+var datasheetShares = []string{"bandwidth_efficiency", "compute_efficiency", "prompt_attention_efficiency"}
+
+// setCommon sets a setting that is no engine's own.
+func (d *Deployment) setCommon(name string, to any, value string) error {
+	if err := engine.Assign(to, value); err != nil {
+		return err
+	}
+	if share, ok := to.(*float64); ok && *share == 0 && slices.Contains(datasheetShares, name) {
+		return say.Errorf("0 is no share of the datasheet's rate: it is above 0 and at most 1").WithHint("leave it out for what was measured of the accelerator")
+	}
+	return nil
+}
+
+// Field returns a pointer to what a setting that is no engine's own sets: an *int, *float64, *bool,
+// *time.Duration or *string, or a function where it is none of these.
+func (d *Deployment) Field(name string) any { return d.settings()[commonSetting(name)].to }
 
 // setEngine sets the engine by its name, with its own settings as it has them by default.
 func (d *Deployment) setEngine(v string) error {

@@ -193,10 +193,10 @@ func (d *Deployment) settings() []setting {
 		{"allreduce_gb_per_s", &e.CollectiveGBs},
 		{"exchange_latency", &e.Exchange},
 		{"exchange_gb_per_s", &e.ExchangeGBs},
-		{"bandwidth_efficiency", datasheetShare(&e.Bandwidth)},
-		{"compute_efficiency", datasheetShare(&e.Compute)},
+		{"bandwidth_efficiency", &e.Bandwidth},
+		{"compute_efficiency", &e.Compute},
 		{"attention_efficiency", &e.Attention},
-		{"prompt_attention_efficiency", datasheetShare(&e.PromptAttention)},
+		{"prompt_attention_efficiency", &e.PromptAttention},
 		{"frontend_latency", &f.Latency},
 		{"frontend_request", &f.PerRequest},
 		{"frontend_prompt_token", &f.PerPromptToken},
@@ -259,17 +259,4 @@ func OfTwin(name string) bool {
 		}
 	}
 	return slices.Contains([]string{"engine", "scale", "step_jitter", "launch_cv", "host", "link", "acceptance_rate", "usd_per_hour", "price", "replica_events", "prefill", "decode", "kv_transfer_gb_per_s", "router", "cache_threshold", "balance_abs_threshold", "balance_rel_threshold"}, name)
-}
-
-// datasheetShare sets a number of which zero stands for what the catalogue has.
-func datasheetShare(field *float64) func(string) error {
-	return func(v string) error {
-		if err := engine.Assign(field, v); err != nil {
-			return err
-		}
-		if *field == 0 {
-			return say.Errorf("0 is no share of the datasheet's rate: it is above 0 and at most 1").WithHint("leave it out for what was measured of the accelerator")
-		}
-		return nil
-	}
 }

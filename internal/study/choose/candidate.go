@@ -29,15 +29,20 @@ type Set struct {
 	Value string `json:"value"`
 }
 
-// Candidate is an engine that can be deployed, of which a deployment has one or more.
-type Candidate struct {
+// EngineShape is what engines have in common that differ in their settings alone.
+type EngineShape struct {
 	Offer          Offer
 	Engine         *engine.Kind
 	TensorParallel int
 	DType          string // of the weights
-	Settings       []Set  // other than the engine's defaults
-	Spec           string // MODEL@GPU?settings
-	Deployment     *deploy.Deployment
+}
+
+// Candidate is an engine that can be deployed, of which a deployment has one or more.
+type Candidate struct {
+	EngineShape
+	Settings   []Set  // other than the engine's defaults
+	Spec       string // MODEL@GPU?settings
+	Deployment *deploy.Deployment
 
 	joined *deploy.Deployment // that serves in its place: all engines together
 	common []Set              // settings that all candidates have
@@ -52,10 +57,7 @@ type Candidate struct {
 // conversationSlowdown is by how many times what is reckoned requests of conversations take, as far
 // as is known.
 func (c *Candidate) conversationSlowdown() float64 {
-	if c.took == 0 {
-		return 1
-	}
-	return c.took
+	return cmp.Or(c.took, 1)
 }
 
 // hardwareKey returns what candidates have in common that differ in their settings alone.
@@ -126,10 +128,10 @@ func listCandidates(w *Wanted) (list []*Candidate, refused []Refused, err error)
 		return nil, nil, err
 	}
 	var last error
-	each := func(offer Offer, kind *engine.Kind, tp int, dtype string) {
-		variants := settingsTried(kind, w.Settings)
+	each := func(x EngineShape) {
+		variants := settingsTried(x.Engine, w.Settings)
 		for i, settings := range variants {
-			c, err := w.newCandidate(offer, kind, tp, dtype, settings)
+			c, err := w.newCandidate(x, settings)
 			switch {
 			case err != nil && i == 0: // with others it cannot be either
 				refuse(len(variants), err)
@@ -147,7 +149,7 @@ func listCandidates(w *Wanted) (list []*Candidate, refused []Refused, err error)
 			for _, dtype := range w.dtypesOn(offer.Accelerator) {
 				for _, kind := range tried {
 					if tp <= offer.Most {
-						each(offer, kind, tp, dtype)
+						each(EngineShape{offer, kind, tp, dtype})
 					}
 				}
 			}
@@ -190,32 +192,28 @@ func settingsTried(kind *engine.Kind, given []Set) [][]Set {
 }
 
 // newCandidate makes one.
-func (w *Wanted) newCandidate(offer Offer, kind *engine.Kind, tp int, dtype string, settings []Set) (*Candidate, error) {
-	spec := w.deploymentSpec(offer, kind, tp, 1, dtype, settings)
+func (w *Wanted) newCandidate(x EngineShape, settings []Set) (*Candidate, error) {
+	spec := w.deploymentSpec(x, settings, 1, Router{})
 	d, err := deploy.Parse(spec)
 	if err != nil {
 		// The model's whole context may not fit where all that is asked does.
-		settings = append(slices.Clone(settings), Set{kind.SettingName("max_model_len"), strconv.Itoa(w.context)})
-		spec = w.deploymentSpec(offer, kind, tp, 1, dtype, settings)
+		settings = append(slices.Clone(settings), Set{x.Engine.SettingName("max_model_len"), strconv.Itoa(w.context)})
+		spec = w.deploymentSpec(x, settings, 1, Router{})
 		var again error
 		if d, again = deploy.Parse(spec); again != nil {
 			return nil, err
 		}
 	}
-	return &Candidate{Offer: offer, Engine: kind, TensorParallel: tp, DType: d.DType, Settings: settings, Spec: spec, Deployment: d, common: w.Settings, converses: w.Ask.HasConversations()}, nil
+	x.DType = d.DType
+	return &Candidate{EngineShape: x, Settings: settings, Spec: spec, Deployment: d, common: w.Settings, converses: w.Ask.HasConversations()}, nil
 }
 
-// deploymentSpec writes so many engines, each on tp accelerators, as a deployment is written.
-func (w *Wanted) deploymentSpec(offer Offer, kind *engine.Kind, tp, engines int, dtype string, settings []Set) string {
-	return w.specBehind(w.router(offer, kind, tp, engines), offer, kind, tp, engines, dtype, settings)
-}
-
-// specBehind does so of engines behind a router.
-func (w *Wanted) specBehind(router Router, offer Offer, kind *engine.Kind, tp, engines int, dtype string, settings []Set) string {
+// deploymentSpec writes so many engines, of several behind a router, as a deployment is written.
+func (w *Wanted) deploymentSpec(x EngineShape, settings []Set, engines int, router Router) string {
 	var query []string
 	with := func(name, value string) { query = append(query, name+"="+value) }
 	if engines > 1 {
-		with("tensor_parallel_size", strconv.Itoa(tp))
+		with("tensor_parallel_size", strconv.Itoa(x.TensorParallel))
 		with("data_parallel_size", strconv.Itoa(engines))
 		if router.Policy != "" {
 			with("router", router.Policy)
@@ -224,17 +222,17 @@ func (w *Wanted) specBehind(router Router, offer Offer, kind *engine.Kind, tp, e
 			with("balance_abs_threshold", strconv.Itoa(router.BalanceAbsThreshold))
 		}
 	}
-	if kind != usualEngine {
-		with("engine", kind.Name)
+	if x.Engine != usualEngine {
+		with("engine", x.Engine.Name)
 	}
-	if dtype != w.publishedDType() {
-		with("dtype", dtype)
+	if x.DType != w.publishedDType() {
+		with("dtype", x.DType)
 	}
 	for _, s := range slices.Concat(settings, w.Settings) {
 		with(s.Name, s.Value)
 	}
-	where := offer.Accelerator.Name
-	if n := tp * engines; n > 1 {
+	where := x.Offer.Accelerator.Name
+	if n := x.TensorParallel * engines; n > 1 {
 		where = fmt.Sprintf("%dx%s", n, where)
 	}
 	spec := w.Model + "@" + where
@@ -264,11 +262,11 @@ const (
 // router returns the router for the requests. In one machine it is vLLM itself, for which nothing
 // needs to be said. Otherwise it is the routers of vLLM and SGLang: those alone know which engine
 // has the beginning of a conversation in its cache.
-func (w *Wanted) router(offer Offer, kind *engine.Kind, tp, engines int) Router {
+func (w *Wanted) router(x EngineShape, engines int) Router {
 	switch {
 	case w.Ask.HasConversations():
 		return Router{Policy: CacheAware}
-	case kind.Shares && tp*engines <= offer.Most:
+	case x.Engine.Shares && x.TensorParallel*engines <= x.Offer.Most:
 		return Router{}
 	}
 	return Router{Policy: PowerOfTwo}

@@ -1,6 +1,7 @@
 package choose
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -12,15 +13,7 @@ import (
 type curve []*served
 
 func (c curve) withLoad(x *served) curve {
-	i, _ := slices.BinarySearchFunc(c, x.Rate, func(s *served, rate float64) int {
-		switch {
-		case s.Rate < rate:
-			return -1
-		case s.Rate > rate:
-			return 1
-		}
-		return 0
-	})
+	i, _ := slices.BinarySearchFunc(c, x.Rate, func(s *served, rate float64) int { return cmp.Compare(s.Rate, rate) })
 	return slices.Insert(slices.Clone(c), i, x)
 }
 
@@ -82,10 +75,7 @@ const blocks = 10
 // that were drawn: the jackknife over blocks of them, each left out at all loads at once,
 // for it is the same requests at each (Efron and Stein, Annals of Statistics 9, 1981).
 func (c curve) capacityNoise(claims []slo.Claim) float64 {
-	ones := make([]float64, len(claims))
-	for i := range ones {
-		ones[i] = 1
-	}
+	ones := slices.Repeat([]float64{1}, len(claims))
 	var logs []float64
 	for b := range blocks {
 		without := map[*served][]float64{}
@@ -124,11 +114,8 @@ func (s *schedule) searchLimits(ctx context.Context, x *Candidate, claims []slo.
 	alone := s.aloneTime(x)
 	try := func(rate float64, e *effort) (float64, error) {
 		if rate > bound { // no engine serves as much
-			y := &served{Rate: rate, Grows: true, times: make([][]float64, len(claims))}
-			for range claims {
-				y.Worst = append(y.Worst, math.Inf(1))
-			}
-			c = c.withLoad(y)
+			never := slices.Repeat([]float64{math.Inf(1)}, len(claims))
+			c = c.withLoad(&served{Rate: rate, Grows: true, Worst: never, times: make([][]float64, len(claims))})
 			return math.Inf(1), nil
 		}
 		y, err := s.serveLoad(ctx, x, claims, rate, e)

@@ -428,29 +428,26 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 			r.choice.Counts.Dearer += len(g.list) - 1
 			g.list = g.list[:1]
 		}
-		carried, _ := r.engineCapacity(g.list[0])
 		for _, c := range g.list[1:] {
 			others = append(others, c)
-			guess[c] = carried
+			guess[c] = r.engineRate(g.list[0])
 		}
 	}
 	// Most settings bring nothing: one load, a little above what the defaults carry, says so.
 	brings := make([]bool, len(others))
-	errs := make([]error, len(others))
 	brief := r.first
 	brief.longer = nil
 	for _, c := range others {
 		guess[c] *= 1 + worthSetting
 	}
-	predict.InParallel(len(others), func(i int) {
+	if err := inParallel(ctx, len(others), func(i int) error {
 		c := others[i]
 		x, err := r.schedule.serveLoad(ctx, c, r.claims, guess[c], &brief)
-		if errs[i] = err; err == nil {
-			_, times := x.worstClaim()
-			brings[i], c.curve = times < 1, curve{x}
+		if err == nil {
+			brings[i], c.curve = x.isMet(), curve{x}
 		}
-	})
-	if err := firstOf(ctx, errs); err != nil {
+		return err
+	}); err != nil {
 		return err
 	}
 	var more []*Candidate
@@ -476,9 +473,8 @@ func (r *race) selectBestSettings(ctx context.Context, list []*Candidate, carrie
 		of[c.hardwareKey()] = append(of[c.hardwareKey()], c)
 	}
 	groups := slices.Collect(maps.Values(of))
-	errs := make([]error, len(groups))
 	done := r.beginStage("batch settings", len(groups))
-	predict.InParallel(len(groups), func(i int) {
+	return inParallel(ctx, len(groups), func(i int) error {
 		defer done()
 		lo, hi, step := carried[groups[i][0]], math.Inf(1), 1+4*worthSetting
 		left, bound := groups[i], 0.0
@@ -487,7 +483,7 @@ func (r *race) selectBestSettings(ctx context.Context, list []*Candidate, carrie
 		}
 		for range mostLoads {
 			if hi/lo <= r.first.within {
-				return
+				break
 			}
 			rate := lo * step
 			if hi < math.Inf(1) {
@@ -501,11 +497,10 @@ func (r *race) selectBestSettings(ctx context.Context, list []*Candidate, carrie
 			for _, c := range left {
 				x, err := r.schedule.serveLoad(ctx, c, r.claims, rate, &r.first)
 				if err != nil {
-					errs[i] = err
-					return
+					return err
 				}
 				c.curve = c.curve.withLoad(x)
-				if _, times := x.worstClaim(); times < 1 {
+				if x.isMet() {
 					carry = append(carry, c)
 				}
 			}
@@ -515,8 +510,8 @@ func (r *race) selectBestSettings(ctx context.Context, list []*Candidate, carrie
 			}
 			left, lo, step = carry, rate, min(step*step, 2)
 		}
+		return nil
 	})
-	return firstOf(ctx, errs)
 }
 
 // How far a first look is believed: sure is the share that an interval is to hold, and
@@ -572,8 +567,7 @@ func (r *race) refineBest(ctx context.Context, groups []*group) error {
 		})
 	}
 	for _, g := range groups {
-		usual, _ := r.engineCapacity(g.plain)
-		if tuned, _ := r.engineCapacity(g.best); tuned < usual*(1+worthSetting) {
+		if r.engineRate(g.best) < r.engineRate(g.plain)*(1+worthSetting) {
 			g.best = g.plain
 		}
 	}
@@ -581,7 +575,7 @@ func (r *race) refineBest(ctx context.Context, groups []*group) error {
 		return err
 	}
 	for _, g := range groups {
-		if carried, _ := r.engineCapacity(g.best); carried > 0 {
+		if r.engineRate(g.best) > 0 {
 			r.choice.Options = append(r.choice.Options, r.optionOf(g.best, g))
 		}
 	}
@@ -602,21 +596,18 @@ func (r *race) repeatWithNewSeed(ctx context.Context, groups []*group, least flo
 	other := r.schedule.withOtherSeed()
 	e := other.refinedEffort(lookedClosely, r.close.within)
 	done := r.beginStage("the best once more", len(list))
-	errs := make([]error, len(list))
-	predict.InParallel(len(list), func(i int) {
+	return inParallel(ctx, len(list), func(i int) (err error) {
 		defer done()
-		c := *list[i]
+		c, usual := *list[i], r.engineRate(list[i])
 		c.curve = curve{c.curve[0]}
-		var err error
-		if c.curve, err = other.searchLimits(ctx, &c, r.claims, r.engineRate(list[i]), r.rateBound(&c), &e); err != nil {
-			errs[i] = err
-			return
+		if c.curve, err = other.searchLimits(ctx, &c, r.claims, usual, r.rateBound(&c), &e); err != nil {
+			return err
 		}
 		if second := r.engineRate(&c); second > 0 {
-			list[i].spread = math.Abs(math.Log(second/r.engineRate(list[i]))) / math.Sqrt(1+float64(list[i].asked)/float64(e.count))
+			list[i].spread = math.Abs(math.Log(second/usual)) / math.Sqrt(1+float64(list[i].asked)/float64(e.count))
 		}
+		return nil
 	})
-	return firstOf(ctx, errs)
 }
 
 const (
@@ -646,23 +637,19 @@ func (r *race) beginStage(stage string, of int) (done func()) {
 func (r *race) lookAt(ctx context.Context, stage string, n int, which func(i int) (*Candidate, float64, *effort)) error {
 	r.choice.Counts.Simulated += n
 	done := r.beginStage(stage, n)
-	errs := make([]error, n)
-	predict.InParallel(n, func(i int) {
+	return inParallel(ctx, n, func(i int) (err error) {
+		defer done()
 		c, guess, e := which(i)
-		c.curve, errs[i] = r.schedule.searchLimits(ctx, c, r.claims, guess, r.rateBound(c), e)
-		done()
+		c.curve, err = r.schedule.searchLimits(ctx, c, r.claims, guess, r.rateBound(c), e)
+		return err
 	})
-	return firstOf(ctx, errs)
 }
 
-// firstOf is the first error of many that were made at once.
-func firstOf(ctx context.Context, errs []error) error {
-	for _, err := range append(errs, ctx.Err()) {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// inParallel calls do for 0 to n−1 on all processors, and returns the first error by number.
+func inParallel(ctx context.Context, n int, do func(i int) error) error {
+	errs := make([]error, n)
+	predict.InParallel(n, func(i int) { errs[i] = do(i) })
+	return cmp.Or(cmp.Or(errs...), ctx.Err())
 }
 
 // engineCapacity returns what an engine carries, by the twin.
@@ -692,7 +679,7 @@ func (r *race) slowdownFactors(e Expected) []float64 {
 // is that of four in five, and by what was drawn. The lower end is 0 where an engine that is
 // so much slower than the twin meets the limits at no load.
 func (r *race) capacityInterval(c *Candidate, g *group, holds float64) [2]float64 {
-	rate, _ := r.engineCapacity(c)
+	rate := r.engineRate(c)
 	z := stat.NormalQuantile((1 + holds) / 2)
 	low, high := r.capacityAtError(c, g.error, z), r.capacityAtError(c, g.error, -z)
 	noise := z * r.capacityError(c)
@@ -730,7 +717,7 @@ func (r *race) engineRate(c *Candidate) float64 {
 // tried, no more than widest: what blocks of the requests say or, if that is more, a second
 // look; and a capacity lies anywhere between two loads.
 func (r *race) capacityError(c *Candidate) float64 {
-	rate, _ := r.engineCapacity(c)
+	rate := r.engineRate(c)
 	return min(math.Hypot(max(c.curve.capacityNoise(r.claims), c.spread), c.curve.logStep(rate)/math.Sqrt(12)), widest)
 }
 
@@ -803,8 +790,7 @@ func (r *race) enginesNeeded(each float64) int {
 }
 
 func (r *race) estimate(c *Candidate) float64 {
-	rate, _ := r.engineCapacity(c)
-	return r.costToServe(c, rate)
+	return r.costToServe(c, r.engineRate(c))
 }
 
 // optionOf returns the option that a candidate leads to.
@@ -826,8 +812,7 @@ func (r *race) optionOf(c *Candidate, g *group) Option {
 	}
 	for _, x := range c.curve {
 		if x.TPOT > 0 {
-			_, times := x.worstClaim()
-			o.Points = append(o.Points, Point{x.Rate, x.Tokens / float64(c.TensorParallel), 1 / x.TPOT, times < 1})
+			o.Points = append(o.Points, Point{x.Rate, x.Tokens / float64(c.TensorParallel), 1 / x.TPOT, x.isMet()})
 		}
 	}
 	return o
@@ -934,20 +919,15 @@ func (r *race) sort() {
 		}
 		return float64(o.Engines) * r.hourlyCost(o.candidate)
 	}
-	slices.SortStableFunc(r.choice.Options, func(a, b Option) int {
-		return cmp.Or(cmp.Compare(price(&a), price(&b)), compareWidth(a.DType, b.DType), cmp.Compare(b.Capacity*float64(b.Engines), a.Capacity*float64(a.Engines)))
-	})
-}
-
-// compareWidth orders data types of 16 bits or more before others.
-func compareWidth(a, b string) int {
-	switch x, y := isWideType(a), isWideType(b); {
-	case x == y:
-		return 0
-	case x:
-		return -1
+	quantised := func(o *Option) int {
+		if isWideType(o.DType) {
+			return 0
+		}
+		return 1
 	}
-	return 1
+	slices.SortStableFunc(r.choice.Options, func(a, b Option) int {
+		return cmp.Or(cmp.Compare(price(&a), price(&b)), cmp.Compare(quantised(&a), quantised(&b)), cmp.Compare(b.Capacity*float64(b.Engines), a.Capacity*float64(a.Engines)))
+	})
 }
 
 // alike is the share of the variance of errors that systems of one model on one accelerator

@@ -1,6 +1,7 @@
 package choose
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -169,15 +170,7 @@ func (s *schedule) serveConversations(ctx context.Context, d *deploy.Deployment,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(t.rows, func(a, b judged) int {
-		switch {
-		case a.due < b.due:
-			return -1
-		case a.due > b.due:
-			return 1
-		}
-		return int(a.id - b.id)
-	})
+	slices.SortFunc(t.rows, func(a, b judged) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.id, b.id)) })
 	t.times = make([][]float64, len(claims))
 	for c := range claims {
 		for _, r := range t.rows {

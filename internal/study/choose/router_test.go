@@ -33,7 +33,7 @@ func TestReroute(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := &race{wanted: w, schedule: s, claims: claims, close: s.refinedEffort(lookedClosely, 1.06)}
-		c, err := w.newCandidate(Offer{Accelerator: gpu, Most: 8}, kind, 1, "bf16", nil)
+		c, err := w.newCandidate(EngineShape{Offer{Accelerator: gpu, Most: 8}, kind, 1, "bf16"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

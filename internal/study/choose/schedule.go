@@ -200,6 +200,12 @@ func (s *served) worstClaim() (claim int, times float64) {
 	return claim, times
 }
 
+// isMet reports whether all claims hold.
+func (s *served) isMet() bool {
+	_, times := s.worstClaim()
+	return times < 1
+}
+
 // serve puts a load to a deployment in virtual time: so many requests of the schedule, the
 // first of which are a warm-up. It ends
 // early where a claim is violated beyond doubt.
@@ -335,15 +341,20 @@ func (t *tally) Done(r *record.Row) {
 	t.begin, t.end = min(t.begin, r.Due), max(t.end, r.Due)
 	one := measure.OfRow(r)
 	for c := range t.claims {
-		x := t.claims[c].Times(one)
-		t.times[c][r.ID-t.from] = x
-		if x >= 1 {
-			if t.left[c]--; t.left[c] < 0 {
-				t.hopeless = true
-			}
-		}
+		t.times[c][r.ID-t.from] = t.judge(c, one)
 	}
 	t.add(r)
+}
+
+// judge returns by how many times what a claim allows a request took, and counts violations.
+func (t *tally) judge(claim int, one slo.Request) float64 {
+	times := t.claims[claim].Times(one)
+	if times >= 1 {
+		if t.left[claim]--; t.left[claim] < 0 {
+			t.hopeless = true
+		}
+	}
+	return times
 }
 
 // judgeTurn takes a request of a conversation.
@@ -355,11 +366,7 @@ func (t *tally) judgeTurn(r *record.Row) {
 	one := measure.OfRow(r)
 	row := judged{r.Due, r.ID, make([]float64, len(t.claims))}
 	for c := range t.claims {
-		if row.times[c] = t.claims[c].Times(one); row.times[c] >= 1 {
-			if t.left[c]--; t.left[c] < 0 {
-				t.hopeless = true
-			}
-		}
+		row.times[c] = t.judge(c, one)
 	}
 	t.rows = append(t.rows, row)
 	t.add(r)

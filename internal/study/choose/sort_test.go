@@ -8,7 +8,7 @@ import (
 // Of deployments that cost the same, those with published weights come before quantized ones.
 func TestEqualPrices(t *testing.T) {
 	option := func(dtype string, price, capacity float64) Option {
-		return Option{DType: dtype, Engines: 1, Capacity: capacity, candidate: &Candidate{TensorParallel: 1, Offer: Offer{USDPerHour: price}}}
+		return Option{DType: dtype, Engines: 1, Capacity: capacity, candidate: &Candidate{EngineShape: EngineShape{TensorParallel: 1, Offer: Offer{USDPerHour: price}}}}
 	}
 	r := race{wanted: &Wanted{Rate: 5}, choice: &Choice{Options: []Option{option("fp8", 2, 20), option("bf16", 2, 10), option("bf16", 3, 40), option("fp8", 1, 6)}}}
 	r.sort()

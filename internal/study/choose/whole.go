@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 
-	"pitot/internal/study/predict"
 	"pitot/internal/twin/deploy"
 )
 
@@ -55,23 +54,24 @@ func (r *race) serveJointly(ctx context.Context) error {
 		return nil
 	}
 	list := r.choice.Options[:min(mostWhole, len(r.choice.Options))]
-	errs := make([]error, len(list))
 	done := r.beginStage("engines together", len(list))
 	dearer := nearlyCheapest
 	if r.wanted.Sure > 0 {
 		dearer = nearlySure
 	}
 	// Of what is dearer than the first one, as far as is seen, it is not looked for how much.
-	if errs[0] = r.findLeastEngines(ctx, &list[0], math.Inf(1)); errs[0] != nil {
-		return errs[0]
+	if err := r.findLeastEngines(ctx, &list[0], math.Inf(1)); err != nil {
+		return err
 	}
 	done()
 	most := math.Inf(1)
 	if first := &list[0]; first.Whole != nil && first.Whole.Met && !first.NeverSure {
 		most = dearer * r.optionCost(first)
 	}
-	predict.InParallel(len(list)-1, func(i int) { errs[i+1] = r.findLeastEngines(ctx, &list[i+1], most); done() })
-	if err := firstOf(ctx, errs); err != nil {
+	if err := inParallel(ctx, len(list)-1, func(i int) error {
+		defer done()
+		return r.findLeastEngines(ctx, &list[i+1], most)
+	}); err != nil {
 		return err
 	}
 	r.sort()
@@ -96,9 +96,10 @@ func (r *race) serveJointly(ctx context.Context) error {
 		}
 	}
 	done = r.beginStage("what they carry together", len(near))
-	errs = make([]error, len(near))
-	predict.InParallel(len(near), func(i int) { errs[i] = r.poolEngines(ctx, near[i]); done() })
-	if err := firstOf(ctx, errs); err != nil {
+	if err := inParallel(ctx, len(near), func(i int) error {
+		defer done()
+		return r.poolEngines(ctx, near[i])
+	}); err != nil {
 		return err
 	}
 	r.sort()
@@ -242,14 +243,14 @@ func (r *race) makeSure(ctx context.Context, o *Option) error {
 // fill them are more than are simulated, or the twin cannot put them together.
 func (r *race) serveWhole(ctx context.Context, o *Option, n int) (*Whole, error) {
 	c := o.candidate
-	router := r.wanted.router(c.Offer, c.Engine, c.TensorParallel, n)
+	router := r.wanted.router(c.EngineShape, n)
 	if o.router.Policy != "" {
 		router = o.router
 	}
 	if n > 1 && c.Deployment.ExpertParallel && c.Deployment.Model.Experts > 0 && router.Policy != "" {
 		return nil, nil // of servers apart, each with all experts, there is no such twin
 	}
-	w := &Whole{Rate: r.wanted.Rate, Spec: r.wanted.specBehind(router, c.Offer, c.Engine, c.TensorParallel, n, c.DType, c.Settings)}
+	w := &Whole{Rate: r.wanted.Rate, Spec: r.wanted.deploymentSpec(c.EngineShape, c.Settings, n, router)}
 	d, err := deploy.Parse(w.Spec)
 	if err != nil {
 		return nil, err
@@ -274,9 +275,8 @@ func (r *race) serveWhole(ctx context.Context, o *Option, n int) (*Whole, error)
 	if err != nil {
 		return nil, err
 	}
-	_, times := x.worstClaim()
-	w.served = x
-	if w.Met = times < 1; !math.IsInf(times, 1) {
+	w.served, w.Met = x, x.isMet()
+	if _, times := x.worstClaim(); !math.IsInf(times, 1) {
 		w.Times = x.Worst
 	}
 	if d.IsReplicated() {
@@ -352,8 +352,7 @@ func (r *race) findJointCapacity(ctx context.Context, o *Option) error {
 		return err
 	}
 	o.Whole.Capacity, o.Whole.all = r.engineRate(&c), &c
-	within := r.capacityInterval(&c, o.group, 0.8)
-	o.Whole.Interval = &within
+	o.Whole.Interval = new(r.capacityInterval(&c, o.group, 0.8))
 	r.setEngineCount(o, o.Engines)
 	return nil
 }

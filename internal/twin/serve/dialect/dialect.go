@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"strconv"
 
 	"pitot/internal/twin"
 	"pitot/internal/twin/serve/lm"
@@ -112,6 +113,19 @@ func Marshal(v any) []byte {
 		return []byte("null")
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// Append appends texts to b.
+func Append(b []byte, texts ...string) []byte {
+	for _, text := range texts {
+		b = append(b, text...)
+	}
+	return b
+}
+
+// AppendInt appends a text and a whole number behind it.
+func AppendInt(b []byte, text string, n int) []byte {
+	return strconv.AppendInt(append(b, text...), int64(n), 10)
 }
 
 // Call is a parsed request for generated answers. It holds the jobs for the engine, and the writer

@@ -2,6 +2,8 @@ package lm
 
 import (
 	"bytes"
+	"strconv"
+	"strings"
 
 	"pitot/internal/twin"
 )
@@ -173,6 +175,23 @@ func (a *Answer) TokenText(i int) string {
 	}
 	return stock[a.stockWord(i)]
 }
+
+// TokenJSON is token i inside a JSON string, and its bytes as a JSON list; of rank 1 and more the
+// words that are the next best in its place.
+func (a *Answer) TokenJSON(i, rank int) (text, bytes string) {
+	if word, ok := a.StockIndex(i); ok || rank > 0 {
+		return StockWord(word + rank)
+	}
+	raw := a.TokenText(i)
+	list := make([]string, len(raw))
+	for k := range len(raw) {
+		list[k] = strconv.Itoa(int(raw[k]))
+	}
+	return string(AppendQuoted(nil, raw)), "[" + strings.Join(list, ",") + "]"
+}
+
+// LogprobText is that of the rank-th best token, 0 the one that is sent.
+func LogprobText(rank int) string { return strconv.Itoa(-1-rank) + ".5" }
 
 // cacheKey returns the key by which the prefix cache knows token i: that of the text it is sent as.
 func (a *Answer) cacheKey(i int) uint32 {

@@ -17,7 +17,7 @@ const weightVersion = "default"
 type writer struct {
 	*ask
 	lm      *lm.Model
-	base    []byte // up to and with `"choices":[`
+	base    string // up to and with `"choices":[`
 	cached  bool   // cached tokens are reported (enable_cache_report)
 	choices []choice
 	ended   int
@@ -55,12 +55,15 @@ func (a *api) beginAnswer(req *dialect.Request, chat bool) (*dialect.Call, *dial
 		return nil, refused
 	}
 	object := "text_completion"
-	if chat {
-		object = map[bool]string{false: "chat.completion", true: "chat.completion.chunk"}[r.Stream]
+	switch {
+	case chat && r.Stream:
+		object = "chat.completion.chunk"
+	case chat:
+		object = "chat.completion"
 	}
 	w := &writer{
 		ask: r, lm: a.model, cached: a.PromptTokensDetails, choices: make([]choice, len(r.prompts)*r.n),
-		base: fmt.Appendf(nil, `{"id":%s,"object":"%s","created":%d,"model":%s,"choices":[`, dialect.Marshal(r.id), object, time.Now().Unix(), dialect.Marshal(r.model)),
+		base: fmt.Sprintf(`{"id":%s,"object":"%s","created":%d,"model":%s,"choices":[`, dialect.Marshal(r.id), object, time.Now().Unix(), dialect.Marshal(r.model)),
 	}
 	c := &dialect.Call{
 		ID: r.id, Stream: r.Stream, Type: "text/event-stream; charset=utf-8", Comment: ": ping\n\n", Waits: true,
@@ -84,7 +87,7 @@ func (w *writer) Finish(choice int, finish string) string {
 
 // beginEvent begins an event of a choice.
 func (w *writer) beginEvent(b []byte, index int) []byte {
-	return appendInt(append(append(b, "data: "...), w.base...), `{"index":`, index)
+	return dialect.AppendInt(dialect.Append(b, "data: ", w.base), `{"index":`, index)
 }
 
 // Open implements [dialect.Writer].
@@ -146,30 +149,30 @@ func (w *writer) contentEvents(b []byte, c *choice, from, to int, end bool) []by
 func (w *writer) endDelta(b []byte, c *choice, from, to, got int) []byte {
 	b = w.appendLogprobs(append(b, `,"logprobs":`...), c, from, to)
 	b = append(b, `,"finish_reason":null,"matched_stop":null}]`...)
-	return append(w.appendRunningUsage(b, c, got), "}\n\n"...)
+	return w.endCounted(b, c, got, "")
 }
 
-// appendRunningUsage appends the usage so far, where it is asked for.
-func (w *writer) appendRunningUsage(b []byte, c *choice, got int) []byte {
-	if w.StreamOptions == nil || !w.StreamOptions.ContinuousUsageStats {
-		return b
+// endCounted ends an event with the usage so far, where it is asked for, or with what stands in its
+// place.
+func (w *writer) endCounted(b []byte, c *choice, got int, uncounted string) []byte {
+	if w.StreamOptions != nil && w.StreamOptions.ContinuousUsageStats {
+		b = w.appendUsage(append(b, `,"usage":`...), c.prompt.Tokens, got, min(got, w.plan.Reasoning), -1)
+	} else {
+		b = append(b, uncounted...)
 	}
-	return w.appendUsage(append(b, `,"usage":`...), c.prompt.Tokens, got, min(got, w.plan.Reasoning), -1)
+	return append(b, "}\n\n"...)
 }
+
+// noUsage stands in place of a usage in events of calls and of completions.
+const noUsage = `,"usage":null`
 
 // callEvents appends the events of a call: its name, then piece by piece its arguments.
 func (w *writer) callEvents(b []byte, c *choice, from, to int) []byte {
 	call := w.plan.Call
 	one := func(id, name, args string) {
-		b = append(w.beginEvent(b, c.index), `,"delta":{"role":null,"content":null,"reasoning_content":null,"tool_calls":[{"id":`...)
-		b = append(append(b, id...), `,"index":0,"type":"function","function":{"name":`...)
-		b = append(append(b, name...), `,"arguments":`...)
-		b = append(append(b, dialect.Marshal(args)...), `}}]},"logprobs":null,"finish_reason":null,"matched_stop":null}]`...)
-		if usage := w.appendRunningUsage(b, c, to); len(usage) > len(b) {
-			b = append(usage, "}\n\n"...)
-		} else {
-			b = append(b, `,"usage":null}`+"\n\n"...)
-		}
+		b = fmt.Appendf(w.beginEvent(b, c.index), `,"delta":{"role":null,"content":null,"reasoning_content":null,"tool_calls":[{"id":%s,"index":0,"type":"function","function":`+
+			`{"name":%s,"arguments":%s}}]},"logprobs":null,"finish_reason":null,"matched_stop":null}]`, id, name, dialect.Marshal(args))
+		b = w.endCounted(b, c, to, noUsage)
 	}
 	if call.NamedIn(from, to) {
 		one(strconv.Quote(c.callID()), string(dialect.Marshal(call.Name)), "")
@@ -187,9 +190,8 @@ func (c *choice) callID() string {
 
 // endEvent appends the event that says why a choice ended.
 func (w *writer) endEvent(b []byte, c *choice) []byte {
-	b = append(w.beginEvent(b, c.index), `,"delta":{"reasoning_content":null},"logprobs":null,"finish_reason":`...)
-	b = append(strconv.AppendQuote(b, w.finishReason(c.finish)), `,"matched_stop":`...)
-	return append(w.appendMatched(b, c), "}]}\n\n"...)
+	return fmt.Appendf(w.beginEvent(b, c.index), `,"delta":{"reasoning_content":null},"logprobs":null,"finish_reason":"%s","matched_stop":%s}]}`+"\n\n",
+		w.finishReason(c.finish), w.matchedStop(c))
 }
 
 // finishReason returns the finish reason for the client.
@@ -200,15 +202,15 @@ func (w *writer) finishReason(finish string) string {
 	return finish
 }
 
-// appendMatched appends what stopped an answer: a string, or the token that ends one.
-func (w *writer) appendMatched(b []byte, c *choice) []byte {
+// matchedStop is what stopped an answer: a string, or the token that ends one.
+func (w *writer) matchedStop(c *choice) string {
 	switch {
 	case c.finish != "stop":
-		return append(b, "null"...)
+		return "null"
 	case c.Stop != "":
-		return append(b, dialect.Marshal(c.Stop)...)
+		return string(dialect.Marshal(c.Stop))
 	}
-	return strconv.AppendInt(b, int64(w.lm.Size()-1), 10)
+	return strconv.Itoa(w.lm.Size() - 1)
 }
 
 // completionEvent appends the event of tokens of a completion.
@@ -222,13 +224,9 @@ func (w *writer) completionEvent(b []byte, c *choice, from, to int, finish strin
 	if finish == "" {
 		b = append(b, `null,"matched_stop":null}]`...)
 	} else {
-		b = append(append(strconv.AppendQuote(b, finish), `,"matched_stop":`...), w.appendMatched(nil, c)...)
-		b = append(b, `}]`...)
+		b = fmt.Appendf(b, `"%s","matched_stop":%s}]`, finish, w.matchedStop(c))
 	}
-	if usage := w.appendRunningUsage(b, c, to); len(usage) > len(b) {
-		return append(usage, "}\n\n"...)
-	}
-	return append(b, `,"usage":null}`+"\n\n"...)
+	return w.endCounted(b, c, to, noUsage)
 }
 
 // appendEcho appends the prompt that a completion begins with, inside a JSON string.
@@ -244,15 +242,13 @@ func (w *writer) Usage(b []byte, n dialect.Counts) []byte {
 	if w.StreamOptions == nil || !w.StreamOptions.IncludeUsage {
 		return b
 	}
-	b = append(append(append(b, "data: "...), w.base...), `],"usage":`...)
+	b = dialect.Append(b, "data: ", w.base, `],"usage":`)
 	if w.chat {
 		b = w.appendUsage(b, w.prompt, n.Output, w.reasoningTokens(), w.reportedCached(n))
 	} else { // without what is null
-		b = appendInt(b, `{"prompt_tokens":`, w.prompt)
-		b = appendInt(b, `,"total_tokens":`, w.prompt+n.Output)
-		b = appendInt(b, `,"completion_tokens":`, n.Output)
+		b = appendCounts(b, w.prompt, n.Output)
 		if cached := w.reportedCached(n); cached >= 0 {
-			b = append(appendInt(b, `,"prompt_tokens_details":{"cached_tokens":`, cached), '}')
+			b = fmt.Appendf(b, `,"prompt_tokens_details":{"cached_tokens":%d}`, cached)
 		}
 		b = append(b, `,"reasoning_tokens":0}`...)
 	}
@@ -275,21 +271,24 @@ func (w *writer) reasoningTokens() int {
 
 // appendUsage appends counts of tokens; cached below 0 is not reported.
 func (w *writer) appendUsage(b []byte, prompt, output, reasoning, cached int) []byte {
-	b = appendInt(b, `{"prompt_tokens":`, prompt)
-	b = appendInt(b, `,"total_tokens":`, prompt+output)
-	b = appendInt(b, `,"completion_tokens":`, output)
-	b = append(b, `,"prompt_tokens_details":`...)
+	b = append(appendCounts(b, prompt, output), `,"prompt_tokens_details":`...)
 	if cached < 0 {
 		b = append(b, "null"...)
 	} else {
-		b = append(appendInt(b, `{"cached_tokens":`, cached), '}')
+		b = append(dialect.AppendInt(b, `{"cached_tokens":`, cached), '}')
 	}
-	b = appendInt(b, `,"reasoning_tokens":`, reasoning)
-	b = append(b, `,"completion_tokens_details":`...)
+	b = append(dialect.AppendInt(b, `,"reasoning_tokens":`, reasoning), `,"completion_tokens_details":`...)
 	if reasoning == 0 {
 		return append(b, "null}"...)
 	}
-	return append(appendInt(b, `{"reasoning_tokens":`, reasoning), "}}"...)
+	return append(dialect.AppendInt(b, `{"reasoning_tokens":`, reasoning), "}}"...)
+}
+
+// appendCounts appends what every usage begins with.
+func appendCounts(b []byte, prompt, output int) []byte {
+	b = dialect.AppendInt(b, `{"prompt_tokens":`, prompt)
+	b = dialect.AppendInt(b, `,"total_tokens":`, prompt+output)
+	return dialect.AppendInt(b, `,"completion_tokens":`, output)
 }
 
 // Done implements [dialect.Writer].
@@ -298,12 +297,12 @@ func (w *writer) Done(b []byte) []byte { return append(b, "data: [DONE]\n\n"...)
 // Error implements [dialect.Writer].
 func (w *writer) Error(b []byte) []byte {
 	f := failureBody{Object: "error", Message: engineFailed, Type: "INTERNAL_SERVER_ERROR", Code: 500}
-	return append(append(append(b, `data: {"error":`...), dialect.Marshal(f)...), "}\n\n"...)
+	return dialect.Append(b, `data: {"error":`, string(dialect.Marshal(f)), "}\n\n")
 }
 
 // Malformed implements [dialect.Writer].
 func (w *writer) Malformed(b []byte) []byte {
-	return append(append(append(b, "data: "...), w.base...), `{"index":0,"delta":{"con`+"\n\n"...)
+	return dialect.Append(b, "data: ", w.base, `{"index":0,"delta":{"con`+"\n\n")
 }
 
 // Whole implements [dialect.Writer].
@@ -315,7 +314,7 @@ func (w *writer) Whole(b []byte, parts []dialect.Part, n dialect.Counts) []byte 
 		}
 		c := &w.choices[i]
 		c.finish = p.Finish
-		b = appendInt(b, `{"index":`, i)
+		b = dialect.AppendInt(b, `{"index":`, i)
 		if w.chat {
 			b = w.appendMessage(b, c, p.Tokens)
 		} else {
@@ -323,8 +322,7 @@ func (w *writer) Whole(b []byte, parts []dialect.Part, n dialect.Counts) []byte 
 			b = append(c.Append(b, 0, p.Tokens, true), '"')
 		}
 		b = w.appendLogprobs(append(b, `,"logprobs":`...), c, 0, p.Tokens)
-		b = strconv.AppendQuote(append(b, `,"finish_reason":`...), w.finishReason(p.Finish))
-		b = append(w.appendMatched(append(b, `,"matched_stop":`...), c), '}')
+		b = fmt.Appendf(b, `,"finish_reason":"%s","matched_stop":%s}`, w.finishReason(p.Finish), w.matchedStop(c))
 	}
 	b = w.appendUsage(append(b, `],"usage":`...), w.prompt, n.Output, w.reasoningTokens(), w.reportedCached(n))
 	return append(b, `,"metadata":{"weight_version":"`+weightVersion+`"}}`...)
@@ -336,9 +334,8 @@ func (w *writer) appendMessage(b []byte, c *choice, tokens int) []byte {
 	b = append(b, `,"message":{"role":"assistant","content":"`...)
 	switch {
 	case call != nil && tokens >= call.Tokens():
-		b = append(append(b, `","reasoning_content":null,"tool_calls":[{"id":"`...), c.callID()...)
-		b = append(append(b, `","index":0,"type":"function","function":{"name":`...), dialect.Marshal(call.Name)...)
-		return append(append(append(b, `,"arguments":`...), dialect.Marshal(call.Args)...), "}}]}"...)
+		return fmt.Appendf(b, `","reasoning_content":null,"tool_calls":[{"id":"%s","index":0,"type":"function","function":{"name":%s,"arguments":%s}}]}`,
+			c.callID(), dialect.Marshal(call.Name), dialect.Marshal(call.Args))
 	case call != nil: // cut off: what there is of it
 		return append(lm.AppendQuoted(b, call.TextOf(tokens)), `","reasoning_content":null}`...)
 	case reasoning > 0 && (w.SeparateReasoning == nil || *w.SeparateReasoning):
@@ -346,8 +343,4 @@ func (w *writer) appendMessage(b []byte, c *choice, tokens int) []byte {
 		return append(c.Append(b, 0, reasoning, true), `"}`...)
 	}
 	return append(c.Append(b, 0, tokens, true), `","reasoning_content":null}`...)
-}
-
-func appendInt(b []byte, name string, n int) []byte {
-	return strconv.AppendInt(append(b, name...), int64(n), 10)
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"pitot/internal/twin"
@@ -199,11 +198,8 @@ func (w *messagesWriter) beginEvent(b []byte, kind string) []byte {
 
 // Open implements [dialect.Writer].
 func (w *messagesWriter) Open(b []byte, _ int) []byte {
-	b = w.beginEvent(b, "message_start")
-	b = append(append(b, `,"message":{"id":`...), dialect.Marshal(w.id)...)
-	b = append(b, `,"type":"message","role":"assistant","content":[],"model":`...)
-	b = append(append(b, dialect.Marshal(w.served)...), `,"stop_reason":null,"stop_sequence":null,"usage":`...)
-	return append(appendInt(b, `{"input_tokens":`, w.prompt), ",\"output_tokens\":0}}}\n\n"...)
+	return fmt.Appendf(w.beginEvent(b, "message_start"), `,"message":{"id":%s,"type":"message","role":"assistant","content":[],"model":%s,`+
+		`"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":%d,"output_tokens":0}}}`+"\n\n", dialect.Marshal(w.id), dialect.Marshal(w.served), w.prompt)
 }
 
 // Tokens implements [dialect.Writer].
@@ -228,9 +224,8 @@ func (w *messagesWriter) Tokens(b []byte, index, from, to int, finish string) ([
 		default:
 			return
 		}
-		b = append(append(w.beginEvent(b, "content_block_delta"), `,"delta":{"type":`...), field...)
-		b = append(append(append(b, `":"`...), text...), `"},"index":`...)
-		b = append(strconv.AppendInt(b, int64(w.index), 10), "}\n\n"...)
+		b = append(dialect.Append(w.beginEvent(b, "content_block_delta"), `,"delta":{"type":`, field, `":"`), text...)
+		b = append(dialect.AppendInt(b, `"},"index":`, w.index), "}\n\n"...)
 	})
 	return b, shown
 }
@@ -257,19 +252,17 @@ func (w *messagesWriter) openBlock(b []byte, c *choice, kind lm.Kind, text []byt
 	case lm.Thought:
 		b = append(b, `"thinking","thinking":""`...)
 	default:
-		b = append(append(b, `"tool_use","id":"`...), c.callID()...)
-		b = append(append(append(b, `","name":"`...), text...), `","input":{}`...)
+		b = fmt.Appendf(b, `"tool_use","id":"%s","name":"%s","input":{}`, c.callID(), text)
 	}
-	return append(appendInt(b, `},"index":`, w.index), "}\n\n"...)
+	return append(dialect.AppendInt(b, `},"index":`, w.index), "}\n\n"...)
 }
 
 // closeBlock ends the open block; what was thought is signed.
 func (w *messagesWriter) closeBlock(b []byte) []byte {
 	if w.block == lm.Thought {
-		b = append(append(w.beginEvent(b, "content_block_delta"), `,"delta":{"type":"signature_delta","signature":"`...), w.placeholderSignature()...)
-		b = append(appendInt(b, `"},"index":`, w.index), "}\n\n"...)
+		b = fmt.Appendf(w.beginEvent(b, "content_block_delta"), `,"delta":{"type":"signature_delta","signature":"%s"},"index":%d}`+"\n\n", w.placeholderSignature(), w.index)
 	}
-	return append(appendInt(w.beginEvent(b, "content_block_stop"), `,"index":`, w.index), "}\n\n"...)
+	return append(dialect.AppendInt(w.beginEvent(b, "content_block_stop"), `,"index":`, w.index), "}\n\n"...)
 }
 
 // placeholderSignature stands for one.
@@ -314,13 +307,10 @@ func (w *messagesWriter) WithoutUsage() { w.noUsage = true }
 // it is counted apart.
 func (w *messagesWriter) appendUsage(b []byte, n dialect.Counts) []byte {
 	if !w.details {
-		b = appendInt(b, `{"input_tokens":`, w.prompt)
-		return append(appendInt(b, `,"output_tokens":`, n.Output), '}')
+		return fmt.Appendf(b, `{"input_tokens":%d,"output_tokens":%d}`, w.prompt, n.Output)
 	}
-	b = appendInt(b, `{"input_tokens":`, w.prompt-n.Cached-n.Stored)
-	b = appendInt(b, `,"output_tokens":`, n.Output)
-	b = appendInt(b, `,"cache_creation_input_tokens":`, n.Stored)
-	return append(appendInt(b, `,"cache_read_input_tokens":`, n.Cached), '}')
+	return fmt.Appendf(b, `{"input_tokens":%d,"output_tokens":%d,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d}`,
+		w.prompt-n.Cached-n.Stored, n.Output, n.Stored, n.Cached)
 }
 
 // Done implements [dialect.Writer].
@@ -345,46 +335,30 @@ func (w *messagesWriter) Malformed(b []byte) []byte {
 // Whole implements [dialect.Writer].
 func (w *messagesWriter) Whole(b []byte, parts []dialect.Part, n dialect.Counts) []byte {
 	c, p := &w.choices[0], parts[0]
-	b = append(append(b, `{"id":`...), dialect.Marshal(w.id)...)
-	b = append(b, `,"type":"message","role":"assistant","content":[`...)
-	var blocks int
-	begin := func() {
-		if blocks++; blocks > 1 {
-			b = append(b, ',')
-		}
-	}
-	var args []byte
+	var blocks []string
+	add := func(format string, args ...any) { blocks = append(blocks, fmt.Sprintf(format, args...)) }
 	c.EachPiece(0, p.Tokens, true, func(kind lm.Kind, text []byte) {
 		switch kind {
 		case lm.Text:
-			begin()
-			b = append(append(append(b, `{"type":"text","text":"`...), text...), `"}`...)
+			add(`{"type":"text","text":"%s"}`, text)
 		case lm.Thought:
-			begin()
-			b = append(append(append(b, `{"type":"thinking","thinking":"`...), text...), `","signature":"`...)
-			b = append(append(b, w.placeholderSignature()...), `"}`...)
-		case lm.CallArgs:
-			args = []byte(w.plan.Call.Args)
+			add(`{"type":"thinking","thinking":"%s","signature":"%s"}`, text, w.placeholderSignature())
 		case lm.CallName:
-			begin()
-			b = append(append(b, `{"type":"tool_use","id":"`...), c.callID()...)
-			b = append(append(append(b, `","name":"`...), text...), `","input":`...)
+			args := w.plan.Call.Args
+			if p.Tokens < w.plan.Call.Tokens() {
+				args = "{}"
+			}
+			add(`{"type":"tool_use","id":"%s","name":"%s","input":%s}`, c.callID(), text, args)
 		}
 	})
-	if args != nil {
-		if p.Tokens < w.plan.Call.Tokens() {
-			args = []byte("{}")
-		}
-		b = append(append(b, args...), '}')
-	}
-	if blocks == 0 {
-		b = append(b, `{"type":"text","text":""}`...)
+	if len(blocks) == 0 {
+		add(`{"type":"text","text":""}`)
 	}
 	reason, sequence := w.stopReason(p.Finish)
-	b = append(append(b, `],"model":`...), dialect.Marshal(w.served)...)
-	b = fmt.Appendf(b, `,"stop_reason":"%s"`, reason)
+	b = fmt.Appendf(b, `{"id":%s,"type":"message","role":"assistant","content":[%s],"model":%s,"stop_reason":"%s"`,
+		dialect.Marshal(w.id), strings.Join(blocks, ","), dialect.Marshal(w.served), reason)
 	if string(sequence) != "null" {
-		b = append(append(b, `,"stop_sequence":`...), sequence...)
+		b = fmt.Appendf(b, `,"stop_sequence":%s`, sequence)
 	}
 	return append(w.appendUsage(append(b, `,"usage":`...), n), '}')
 }

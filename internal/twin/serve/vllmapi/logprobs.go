@@ -1,6 +1,7 @@
 package vllmapi
 
 import (
+	"fmt"
 	"strconv"
 	"unicode/utf8"
 
@@ -11,9 +12,6 @@ import (
 // maxLogprobs is the maximum number of alternatives that a client may request (vLLM's
 // --max-logprobs).
 const maxLogprobs = 20
-
-// formatLogprob is that of the rank-th best token, 0 the one that is sent.
-func formatLogprob(rank int) string { return strconv.Itoa(-1-rank) + ".5" }
 
 // appendLogprobs appends the logprobs of the tokens [from, to), or null.
 func (w *writer) appendLogprobs(b []byte, c *choice, from, to int) []byte {
@@ -26,45 +24,23 @@ func (w *writer) appendLogprobs(b []byte, c *choice, from, to int) []byte {
 	return w.completionLogprobs(b, c, from, to)
 }
 
-// inJSON is token i inside a JSON string, and its bytes as a JSON list.
-func (c *choice) inJSON(i int) (text, bytes string) {
-	if word, ok := c.StockIndex(i); ok {
-		return lm.StockWord(word)
-	}
-	raw := c.TokenText(i)
-	list := make([]int, len(raw))
-	for k := range len(raw) {
-		list[k] = int(raw[k])
-	}
-	return string(lm.AppendQuoted(nil, raw)), string(dialect.Marshal(list))
-}
-
-// alternativeWord is the word that is the rank-th best in place of token i, from 1.
-func (c *choice) alternativeWord(i, rank int) (text, bytes string) {
-	word, _ := c.StockIndex(i)
-	return lm.StockWord(word + rank)
-}
-
 func (w *writer) chatLogprobs(b []byte, c *choice, from, to int) []byte {
-	appendToken := func(text, bytes string, rank int) {
-		b = append(append(b, `{"token":"`...), text...)
-		b = append(append(b, `","logprob":`...), formatLogprob(rank)...)
-		b = append(append(b, `,"bytes":`...), bytes...)
+	appendToken := func(i, rank int) {
+		text, bytes := c.TokenJSON(i, rank)
+		b = dialect.Append(b, `{"token":"`, text, `","logprob":`, lm.LogprobText(rank), `,"bytes":`, bytes)
 	}
 	b = append(b, `{"content":[`...)
 	for i := from; i < to; i++ {
 		if i > from {
 			b = append(b, ',')
 		}
-		text, bytes := c.inJSON(i)
-		appendToken(text, bytes, 0)
+		appendToken(i, 0)
 		b = append(b, `,"top_logprobs":[`...)
 		for rank := range w.logprobs {
 			if rank > 0 {
 				b = append(b, ',')
-				text, bytes = c.alternativeWord(i, rank)
 			}
-			appendToken(text, bytes, rank)
+			appendToken(i, rank)
 			b = append(b, '}')
 		}
 		b = append(b, "]}"...)
@@ -87,10 +63,10 @@ func (w *writer) completionLogprobs(b []byte, c *choice, from, to int) []byte {
 	}
 	if !w.echoOnly {
 		for i := from; i < to; i++ {
-			text, _ := c.inJSON(i)
+			text, _ := c.TokenJSON(i, 0)
 			t := scored{text: text, chars: utf8.RuneCountInString(c.TokenText(i)), best: []string{text}}
 			for rank := 1; rank < w.logprobs; rank++ {
-				other, _ := c.alternativeWord(i, rank)
+				other, _ := c.TokenJSON(i, rank)
 				t.best = append(t.best, other)
 			}
 			tokens = append(tokens, t)
@@ -115,18 +91,18 @@ func (w *writer) completionLogprobs(b []byte, c *choice, from, to int) []byte {
 			b = append(b, "null"...)
 			return
 		}
-		b = append(b, formatLogprob(t.rank)...)
+		b = append(b, lm.LogprobText(t.rank)...)
 	})
-	list(`,"tokens":`, func(t *scored) { b = append(append(append(b, '"'), t.text...), '"') })
+	list(`,"tokens":`, func(t *scored) { b = dialect.Append(b, `"`, t.text, `"`) })
 	list(`,"top_logprobs":`, func(t *scored) {
 		if t.rank < 0 {
 			b = append(b, "null"...)
 			return
 		}
-		b = append(append(append(append(b, '{', '"'), t.text...), `":`...), formatLogprob(t.rank)...)
+		b = dialect.Append(b, `{"`, t.text, `":`, lm.LogprobText(t.rank))
 		for rank, other := range t.best {
 			if other != t.text {
-				b = append(append(append(append(b, ',', '"'), other...), `":`...), formatLogprob(rank)...)
+				b = dialect.Append(b, `,"`, other, `":`, lm.LogprobText(rank))
 			}
 		}
 		b = append(b, '}')
@@ -160,10 +136,7 @@ func (w *writer) appendPromptLogprobs(b []byte, c *choice) []byte {
 		return append(b, "null"...)
 	}
 	appendToken := func(id uint32, rank int) {
-		b = append(strconv.AppendUint(append(b, '"'), uint64(id), 10), `":{"logprob":`...)
-		b = append(append(b, formatLogprob(rank)...), `,"rank":`...)
-		b = append(strconv.AppendInt(b, int64(rank+1), 10), `,"decoded_token":`...)
-		b = append(append(b, dialect.Marshal(string(w.model.Decode(nil, id)))...), '}')
+		b = fmt.Appendf(b, `"%d":{"logprob":%s,"rank":%d,"decoded_token":%s}`, id, lm.LogprobText(rank), rank+1, dialect.Marshal(string(w.model.Decode(nil, id))))
 	}
 	b = append(b, '[')
 	for i, id := range c.prompt.IDs {

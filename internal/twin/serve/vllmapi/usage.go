@@ -1,18 +1,22 @@
 package vllmapi
 
-import "pitot/internal/twin/serve/dialect"
+import (
+	"fmt"
+	"strconv"
+
+	"pitot/internal/twin/serve/dialect"
+)
 
 // Usage implements [dialect.Writer]: the event that has nothing but the usage.
 func (w *writer) Usage(b []byte, n dialect.Counts) []byte {
 	if !w.usage {
 		return b
 	}
-	b = append(append(b, "data: "...), w.base...)
-	b = appendCounts(append(b, ']'), w.prompt, n.Output)
+	b = appendCounts(dialect.Append(b, "data: ", w.base, "]"), w.prompt, n.Output)
 	if w.details {
-		b = appendInt(b, `,"prompt_tokens_details":{"cached_tokens":`, n.Cached)
+		b = dialect.AppendInt(b, `,"prompt_tokens_details":{"cached_tokens":`, n.Cached)
 		if w.chat {
-			b = appendInt(b, `,"created_cache_tokens":`, n.Stored)
+			b = dialect.AppendInt(b, `,"created_cache_tokens":`, n.Stored)
 		}
 		b = append(b, '}')
 	}
@@ -21,48 +25,45 @@ func (w *writer) Usage(b []byte, n dialect.Counts) []byte {
 		for i := range w.choices {
 			reasoning += min(w.choices[i].sent, w.plan.Reasoning)
 		}
-		b = append(appendInt(b, `,"completion_tokens_details":{"reasoning_tokens":`, reasoning), '}')
+		b = w.appendReasoning(b, reasoning)
 	}
-	return append(append(append(b, '}'), fingerprint...), "}\n\n"...)
+	return append(b, "}"+fingerprint+"}\n\n"...)
+}
+
+// appendReasoning appends how many tokens were reasoning, or null where that is not told.
+func (w *writer) appendReasoning(b []byte, tokens int) []byte {
+	if !w.reasons || !w.chat {
+		return append(b, `,"completion_tokens_details":null`...)
+	}
+	return append(dialect.AppendInt(b, `,"completion_tokens_details":{"reasoning_tokens":`, tokens), '}')
 }
 
 // countUsage appends the usage that goes with an event.
 func (w *writer) countUsage(b []byte, prompt, output, reasoning int) []byte {
 	b = appendCounts(b, prompt, output)
-	switch {
-	case !w.chat:
-	case w.reasons:
-		b = append(appendInt(b, `,"completion_tokens_details":{"reasoning_tokens":`, reasoning), '}')
-	default:
-		b = append(b, `,"completion_tokens_details":null`...)
+	if w.chat {
+		b = w.appendReasoning(b, reasoning)
 	}
 	return append(b, '}')
 }
 
 // wholeUsage appends the usage of an answer that is not streamed.
 func (w *writer) wholeUsage(b []byte, n dialect.Counts, reasoning int) []byte {
-	b = appendCounts(b, w.prompt, n.Output)
-	b = append(b, `,"prompt_tokens_details":`...)
-	switch {
-	case !w.details:
-		b = append(b, "null"...)
-	case w.chat:
-		b = appendInt(appendInt(b, `{"cached_tokens":`, n.Cached), `,"created_cache_tokens":`, n.Stored)
-		b = append(b, `,"multimodal_tokens":null}`...)
-	default:
-		b = appendInt(b, `{"cached_tokens":`, n.Cached)
-		b = append(b, `,"created_cache_tokens":null,"multimodal_tokens":null}`...)
+	details, stored := "null", "null"
+	if w.chat {
+		stored = strconv.Itoa(n.Stored)
 	}
-	if w.reasons && w.chat {
-		return append(appendInt(b, `,"completion_tokens_details":{"reasoning_tokens":`, reasoning), "}}"...)
+	if w.details {
+		details = fmt.Sprintf(`{"cached_tokens":%d,"created_cache_tokens":%s,"multimodal_tokens":null}`, n.Cached, stored)
 	}
-	return append(b, `,"completion_tokens_details":null}`...)
+	b = dialect.Append(appendCounts(b, w.prompt, n.Output), `,"prompt_tokens_details":`, details)
+	return append(w.appendReasoning(b, reasoning), '}')
 }
 
 // appendCounts appends the counts that every usage begins with, and leaves the
 // object open.
 func appendCounts(b []byte, prompt, output int) []byte {
-	b = appendInt(b, `,"usage":{"prompt_tokens":`, prompt)
-	b = appendInt(b, `,"total_tokens":`, prompt+output)
-	return appendInt(b, `,"completion_tokens":`, output)
+	b = dialect.AppendInt(b, `,"usage":{"prompt_tokens":`, prompt)
+	b = dialect.AppendInt(b, `,"total_tokens":`, prompt+output)
+	return dialect.AppendInt(b, `,"completion_tokens":`, output)
 }

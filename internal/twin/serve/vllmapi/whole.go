@@ -1,6 +1,8 @@
 package vllmapi
 
 import (
+	"fmt"
+
 	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/twin/serve/lm"
 )
@@ -16,23 +18,20 @@ func (w *writer) Whole(b []byte, parts []dialect.Part, n dialect.Counts) []byte 
 		b = w.wholeChoice(b, &w.choices[i], p)
 		reasoning += min(p.Tokens, w.plan.Reasoning)
 	}
-	b = append(append(b, `],"service_tier":null`...), fingerprint...)
-	b = w.wholeUsage(b, n, reasoning)
+	b = w.wholeUsage(append(b, `],"service_tier":null`+fingerprint...), n, reasoning)
 	if w.chat {
 		c := &w.choices[0]
 		b = w.appendPromptLogprobs(append(b, `,"prompt_logprobs":`...), c)
-		b = w.promptIDs(append(b, `,"prompt_token_ids":`...), c, w.tokenIDs)
-		b = append(b, `,"prompt_text":null`...)
+		b = dialect.Append(b, `,"prompt_token_ids":`, w.promptIDs(c, w.tokenIDs), `,"prompt_text":null`)
 	}
 	return append(b, `,"kv_transfer_params":null,"ec_transfer_params":null,"metrics":null}`...)
 }
 
 // wholeChoice appends one choice.
 func (w *writer) wholeChoice(b []byte, c *choice, p dialect.Part) []byte {
-	b = appendInt(b, `{"index":`, c.index)
+	b = dialect.AppendInt(b, `{"index":`, c.index)
 	if w.chat {
-		b = append(appendName(append(b, `,"message":{"role":`...), w.role), ',')
-		b = w.appendMessage(b, c, p.Tokens)
+		b = w.appendMessage(dialect.Append(b, `,"message":{"role":`, nameJSON(w.role), ","), c, p.Tokens)
 	} else {
 		b = append(w.completionText(append(b, `,"text":"`...), c, 0, p.Tokens, true), '"')
 	}
@@ -40,12 +39,11 @@ func (w *writer) wholeChoice(b []byte, c *choice, p dialect.Part) []byte {
 		w.parsing.whole.count(w.plan.Call != nil && p.Tokens >= w.plan.Call.Tokens())
 	}
 	b = w.appendLogprobs(append(b, `,"logprobs":`...), c, 0, p.Tokens)
-	b = appendName(append(b, `,"finish_reason":`...), w.finishReason(p.Finish))
-	b = appendStop(append(b, `,"stop_reason":`...), c, p.Finish)
-	b = w.answerIDs(append(b, `,"token_ids":`...), c, 0, p.Tokens)
+	b = dialect.Append(b, `,"finish_reason":`, nameJSON(w.finishReason(p.Finish)), `,"stop_reason":`, c.stopJSON(p.Finish), `,"token_ids":`)
+	b = w.answerIDs(b, c, 0, p.Tokens)
 	if !w.chat {
 		b = w.appendPromptLogprobs(append(b, `,"prompt_logprobs":`...), c)
-		b = w.promptIDs(append(b, `,"prompt_token_ids":`...), c, w.tokenIDs)
+		b = dialect.Append(b, `,"prompt_token_ids":`, w.promptIDs(c, w.tokenIDs))
 	}
 	return append(b, `,"routed_experts":null}`...)
 }
@@ -54,13 +52,11 @@ func (w *writer) wholeChoice(b []byte, c *choice, p dialect.Part) []byte {
 func (w *writer) appendMessage(b []byte, c *choice, tokens int) []byte {
 	const rest = `,"refusal":null,"annotations":null,"audio":null,"function_call":null`
 	call, reasoning := w.plan.Call, w.plan.Reasoning
-	b = append(append(b, `"content":"`...), c.echo...)
+	b = dialect.Append(b, `"content":"`, c.echo)
 	switch {
 	case call != nil && tokens >= call.Tokens():
-		b = append(append(b, `"`+rest+`,"tool_calls":[{"id":"`...), c.callID()...)
-		b = append(append(b, `","type":"function","function":{"name":`...), dialect.Marshal(call.Name)...)
-		b = append(append(b, `,"arguments":`...), dialect.Marshal(call.Args)...)
-		b = append(b, `}}],"reasoning":null`...)
+		b = fmt.Appendf(b, `"`+rest+`,"tool_calls":[{"id":"%s","type":"function","function":{"name":%s,"arguments":%s}}],"reasoning":null`,
+			c.callID(), dialect.Marshal(call.Name), dialect.Marshal(call.Args))
 	case call != nil: // cut off: what there is of it
 		b = append(lm.AppendQuoted(b, call.TextOf(tokens)), `"`+rest+`,"reasoning":null`...)
 	case reasoning > 0:

@@ -3,6 +3,7 @@ package vllmapi
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"pitot/internal/twin"
@@ -19,7 +20,7 @@ type writer struct {
 	ask
 	model   *lm.Model
 	served  string // name of the model
-	base    []byte // up to and with `"choices":[`
+	base    string // up to and with `"choices":[`
 	details bool   // cached tokens are reported
 	reasons bool   // reasoning tokens are reported
 	choices []choice
@@ -33,7 +34,7 @@ type choice struct {
 	number int64 // of its own among all answers, for ids
 	prompt *lm.Prompt
 	sent   int    // tokens that were written, of a stream
-	echo   []byte // what it begins with, inside a JSON string
+	echo   string // what it begins with, inside a JSON string
 	offset int    // of the next token's text in characters, for logprobs
 }
 
@@ -80,7 +81,7 @@ func (a *api) beginAnswer(req *dialect.Request, chat bool, prefix, whole, event 
 func (a *api) newWriter(asked ask, id, object string, n int64) *writer {
 	w := &writer{
 		ask: asked, model: a.model, served: a.Name, parsing: &a.parsing, details: a.PromptTokensDetails, reasons: a.model.IsReasoning(),
-		base: fmt.Appendf(nil, `{"id":%s,"object":"%s","created":%d,"model":%s,"choices":[`,
+		base: fmt.Sprintf(`{"id":%s,"object":"%s","created":%d,"model":%s,"choices":[`,
 			dialect.Marshal(id), object, time.Now().Unix(), dialect.Marshal(a.Name)),
 		choices: make([]choice, len(asked.prompts)*asked.n),
 	}
@@ -90,7 +91,7 @@ func (a *api) newWriter(asked ask, id, object string, n int64) *writer {
 		if w.echo && !w.tokenIDs { // or its ids stand in its place
 			c.echo = a.promptText(c.prompt)
 		} else if w.chat {
-			c.echo = lm.AppendQuoted(nil, w.echoed)
+			c.echo = string(lm.AppendQuoted(nil, w.echoed))
 		}
 	}
 	return w
@@ -110,12 +111,12 @@ func (a *ask) openingEvents() int {
 }
 
 // promptText is a prompt as it stands in a JSON string.
-func (a *api) promptText(p *lm.Prompt) []byte {
+func (a *api) promptText(p *lm.Prompt) string {
 	text := p.Text
 	if text == nil {
 		text = a.model.Decode(nil, p.IDs...)
 	}
-	return lm.AppendQuoted(nil, string(text))
+	return string(lm.AppendQuoted(nil, string(text)))
 }
 
 // Finish implements [dialect.Writer].
@@ -125,8 +126,7 @@ func (w *writer) Finish(choice int, finish string) string {
 
 // beginEvent begins an event of a choice.
 func (w *writer) beginEvent(b []byte, index int) []byte {
-	b = append(append(b, "data: "...), w.base...)
-	return strconv.AppendInt(append(b, `{"index":`...), int64(index), 10)
+	return dialect.AppendInt(dialect.Append(b, "data: ", w.base), `{"index":`, index)
 }
 
 // Open implements [dialect.Writer].
@@ -134,26 +134,22 @@ func (w *writer) Open(b []byte, i int) []byte {
 	if n := len(w.choices); i >= n {
 		return w.openEcho(b, i-n)
 	}
-	c := &w.choices[i]
-	b = w.beginEvent(b, i)
-	b = appendName(append(b, `,"delta":{"role":`...), w.role)
-	b = append(b, `,"content":""},"logprobs":null,"finish_reason":null}]`...)
-	if w.continuous {
-		b = w.countUsage(b, w.prompt, 0, 0)
-	}
-	b = w.promptIDs(append(b, `,"prompt_token_ids":`...), c, w.tokenIDs)
-	return append(b, `,"prompt_text":null}`+"\n\n"...)
+	b = w.openDelta(b, i, `"role":`+nameJSON(w.role)+`,"content":"`)
+	return dialect.Append(b, `,"prompt_token_ids":`, w.promptIDs(&w.choices[i], w.tokenIDs), `,"prompt_text":null}`+"\n\n")
 }
 
 // openEcho appends the event with what a choice repeats of the last message.
 func (w *writer) openEcho(b []byte, index int) []byte {
-	b = w.beginEvent(b, index)
-	b = append(append(b, `,"delta":{"content":"`...), w.choices[index].echo...)
-	b = append(b, `"},"logprobs":null,"finish_reason":null}]`...)
+	return append(w.openDelta(b, index, `"content":"`+w.choices[index].echo), "}\n\n"...)
+}
+
+// openDelta appends an event before the first token up to its usage; the delta ends in a string.
+func (w *writer) openDelta(b []byte, index int, delta string) []byte {
+	b = dialect.Append(w.beginEvent(b, index), `,"delta":{`, delta, `"},"logprobs":null,"finish_reason":null}]`)
 	if w.continuous {
 		b = w.countUsage(b, w.prompt, 0, 0)
 	}
-	return append(b, "}\n\n"...)
+	return b
 }
 
 // Tokens implements [dialect.Writer]: vLLM writes nothing for what its parsers
@@ -176,14 +172,12 @@ func (w *writer) Tokens(b []byte, index, from, to int, finish string) ([]byte, b
 		return b, false
 	}
 	b = w.appendLogprobs(append(b, `,"logprobs":`...), c, from, to)
-	b = append(b, `,"finish_reason":`...)
-	b = appendName(b, w.finishReason(finish))
+	b = dialect.Append(b, `,"finish_reason":`, nameJSON(w.finishReason(finish)))
 	if !w.chat || finish != "" {
-		b = append(b, `,"stop_reason":`...)
-		b = appendStop(b, c, finish)
+		b = dialect.Append(b, `,"stop_reason":`, c.stopJSON(finish))
 	}
 	if !w.chat {
-		b = w.promptIDs(append(b, `,"prompt_token_ids":`...), c, (w.echo || w.tokenIDs) && from == 0)
+		b = dialect.Append(b, `,"prompt_token_ids":`, w.promptIDs(c, (w.echo || w.tokenIDs) && from == 0))
 	}
 	b = append(w.answerIDs(append(b, `,"token_ids":`...), c, from, to), "}]"...)
 	switch {
@@ -212,14 +206,12 @@ func (w *writer) Done(b []byte) []byte { return append(b, "data: [DONE]\n\n"...)
 
 // Error implements [dialect.Writer].
 func (w *writer) Error(b []byte) []byte {
-	b = append(b, "data: "...)
-	return append(append(b, failureJSON(500, engineFailed, "")...), "\n\n"...)
+	return dialect.Append(b, "data: ", string(failureJSON(500, engineFailed, "")), "\n\n")
 }
 
 // Malformed implements [dialect.Writer].
 func (w *writer) Malformed(b []byte) []byte {
-	b = append(append(b, "data: "...), w.base...)
-	return append(b, `{"index":0,"delta":{"con`+"\n\n"...)
+	return dialect.Append(b, "data: ", w.base, `{"index":0,"delta":{"con`+"\n\n")
 }
 
 // appendDelta appends the fields of a chat's delta, and says whether there are any.
@@ -258,20 +250,15 @@ func (w *writer) callDelta(b []byte, c *choice, from, to int) ([]byte, bool) {
 		return b, false
 	}
 	b = append(b, `"content":null,"tool_calls":[{`...)
+	var function []string
 	if named {
-		b = append(append(append(b, `"id":"`...), c.callID()...), `","type":"function",`...)
-	}
-	b = append(b, `"index":0,"function":{`...)
-	if named {
-		b = append(append(b, `"name":`...), dialect.Marshal(call.Name)...)
-		if args != "" {
-			b = append(b, ',')
-		}
+		b = dialect.Append(b, `"id":"`, c.callID(), `","type":"function",`)
+		function = append(function, `"name":`+string(dialect.Marshal(call.Name)))
 	}
 	if args != "" {
-		b = append(append(b, `"arguments":`...), dialect.Marshal(args)...)
+		function = append(function, `"arguments":`+string(dialect.Marshal(args)))
 	}
-	return append(b, "}}]"...), true
+	return dialect.Append(b, `"index":0,"function":{`, strings.Join(function, ","), "}}]"), true
 }
 
 // callID is the id of the choice's call.
@@ -288,12 +275,12 @@ func (w *writer) finishReason(finish string) string {
 	return finish
 }
 
-// promptIDs appends the ids of a choice's prompt if they are wanted, or null.
-func (w *writer) promptIDs(b []byte, c *choice, wanted bool) []byte {
+// promptIDs are the ids of a choice's prompt if they are wanted, or null.
+func (w *writer) promptIDs(c *choice, wanted bool) string {
 	if !wanted || len(c.prompt.IDs) == 0 {
-		return append(b, "null"...)
+		return "null"
 	}
-	return append(b, dialect.Marshal(c.prompt.IDs)...)
+	return string(dialect.Marshal(c.prompt.IDs))
 }
 
 // answerIDs appends the ids of the tokens [from, to) if the client asked for
@@ -312,20 +299,18 @@ func (w *writer) answerIDs(b []byte, c *choice, from, to int) []byte {
 	return append(b, ']')
 }
 
-func appendInt(b []byte, name string, n int) []byte {
-	return strconv.AppendInt(append(b, name...), int64(n), 10)
-}
-
-func appendName(b []byte, name string) []byte {
+// nameJSON is a name in quotes, null for none.
+func nameJSON(name string) string {
 	if name == "" {
-		return append(b, "null"...)
+		return "null"
 	}
-	return append(append(append(b, '"'), name...), '"')
+	return `"` + name + `"`
 }
 
-func appendStop(b []byte, c *choice, finish string) []byte {
+// stopJSON is the stop string that ended an answer, or null.
+func (c *choice) stopJSON(finish string) string {
 	if finish == "" || c.Stop == "" {
-		return append(b, "null"...)
+		return "null"
 	}
-	return append(b, dialect.Marshal(c.Stop)...)
+	return string(dialect.Marshal(c.Stop))
 }

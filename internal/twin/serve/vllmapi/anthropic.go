@@ -50,10 +50,10 @@ func (b *body) chatOfMessages() (map[string]any, *dialect.Reply) {
 		}
 	}
 	if model, ok := b.stringField("model"); ok && model == "" {
-		b.complainWith("value_error", "body.model", "Value error, Model is required", b.m["model"], "'error': ValueError('Model is required')")
+		b.complainWith("value_error", "model", "Value error, Model is required", b.m["model"], "'error': ValueError('Model is required')")
 	}
 	if n := b.intField("max_tokens", 1); n <= 0 {
-		b.complainWith("value_error", "body.max_tokens", "Value error, max_tokens must be positive", b.m["max_tokens"], "'error': ValueError('max_tokens must be positive')")
+		b.complainWith("value_error", "max_tokens", "Value error, max_tokens must be positive", b.m["max_tokens"], "'error': ValueError('max_tokens must be positive')")
 	}
 	if refused := b.faultReply(); refused != nil {
 		return nil, refused
@@ -110,7 +110,7 @@ func (b *body) textOfBlocks(content json.RawMessage, depth int) *string {
 		return nil
 	}
 	if depth == deepest {
-		b.noteFault("string_type", "body.content", "Input should be a valid string", json.RawMessage("[]"))
+		b.noteFault("string_type", "content", json.RawMessage("[]"))
 		return nil
 	}
 	var blocks []struct {

@@ -33,13 +33,37 @@ func badJSON(raw []byte) *dialect.Reply {
 		loc, pythonString(problem)))
 }
 
-// noteFault notes a fault of the input at loc.
-func (b *body) noteFault(kind, loc, message string, input json.RawMessage) {
-	b.complainWith(kind, loc, message, input, "")
+// faultMessages are pydantic's messages for its kinds of faults.
+var faultMessages = map[string]string{
+	"missing":               "Field required",
+	"string_type":           "Input should be a valid string",
+	"list_type":             "Input should be a valid list",
+	"dict_type":             "Input should be a valid dictionary",
+	"model_attributes_type": "Input should be a valid dictionary or object to extract fields from",
+	"int_type":              "Input should be a valid integer",
+	"int_parsing":           "Input should be a valid integer, unable to parse string as an integer",
+	"int_from_float":        "Input should be a valid integer, got a number with a fractional part",
+	"float_parsing":         "Input should be a valid number, unable to parse string as a number",
+	"bool_parsing":          "Input should be a valid boolean, unable to interpret input",
 }
 
-// complainWith is complain with what the complaint is measured by.
-func (b *body) complainWith(kind, loc, message string, input json.RawMessage, context string) {
+// noteFault notes a fault of the input that has a name in the body, "" for the body itself.
+func (b *body) noteFault(kind, name string, input json.RawMessage) {
+	b.complainWith(kind, name, faultMessages[kind], input, "")
+}
+
+// noteNeither notes that an input is neither a string nor a list.
+func (b *body) noteNeither(name string, input json.RawMessage) {
+	b.noteFault("string_type", name, input)
+	b.noteFault("list_type", name, input)
+}
+
+// complainWith notes a fault with a message of its own, and what it is measured by.
+func (b *body) complainWith(kind, name, message string, input json.RawMessage, context string) {
+	loc := "body"
+	if name != "" {
+		loc += "." + name
+	}
 	if len(b.faults) == 0 {
 		b.param = loc
 	}
@@ -51,27 +75,27 @@ func (b *body) complainWith(kind, loc, message string, input json.RawMessage, co
 
 // atLeast notes that a number is too small.
 func (b *body) atLeast(name string, least int64, input json.RawMessage) {
-	b.complainWith("greater_than_equal", "body."+name, fmt.Sprintf("Input should be greater than or equal to %d", least), input, fmt.Sprintf("'ge': %d", least))
+	b.complainWith("greater_than_equal", name, fmt.Sprintf("Input should be greater than or equal to %d", least), input, fmt.Sprintf("'ge': %d", least))
 }
 
 // atMost notes that a number is too large.
 func (b *body) atMost(name string, most int64, input json.RawMessage) {
-	b.complainWith("less_than_equal", "body."+name, fmt.Sprintf("Input should be less than or equal to %d", most), input, fmt.Sprintf("'le': %d", most))
+	b.complainWith("less_than_equal", name, fmt.Sprintf("Input should be less than or equal to %d", most), input, fmt.Sprintf("'le': %d", most))
 }
 
 // notObject notes that a value is no object.
 func (b *body) notObject(name string, input json.RawMessage) {
-	b.noteFault("model_attributes_type", "body."+name, "Input should be a valid dictionary or object to extract fields from", input)
+	b.noteFault("model_attributes_type", name, input)
 }
 
 // noteAbsent notes that a field of an object is not there.
 func (b *body) noteAbsent(name string, object json.RawMessage) {
-	b.noteFault("missing", "body."+name, "Field required", object)
+	b.noteFault("missing", name, object)
 }
 
 // noteMissing notes that a field is not there.
 func (b *body) noteMissing(name string) {
-	b.noteFault("missing", "body."+name, "Field required", json.RawMessage(fmt.Sprintf("<%d>", len(b.m))))
+	b.noteFault("missing", name, json.RawMessage(fmt.Sprintf("<%d>", len(b.m))))
 }
 
 // faultReply is the answer if anything is wrong.
@@ -94,6 +118,6 @@ func (b *body) noteLiteral(loc string, in map[string]json.RawMessage, words stri
 	case !there:
 		b.noteAbsent(loc, json.RawMessage(fmt.Sprintf("<%d>", len(in))))
 	default:
-		b.complainWith("literal_error", "body."+loc, "Input should be "+words, raw, "'expected': "+pythonString(words))
+		b.complainWith("literal_error", loc, "Input should be "+words, raw, "'expected': "+pythonString(words))
 	}
 }

@@ -92,12 +92,12 @@ func rejectionReply(param, format string, args ...any) *dialect.Reply {
 
 // parameterReply is a 400 that names the parameter at fault and, where there is
 // one, its value, in the message too.
-func parameterReply(param, value, message string) *dialect.Reply {
+func parameterReply(param string, value any, format string, args ...any) *dialect.Reply {
 	tail := " (parameter=" + param
 	if value != "" {
-		tail += ", value=" + value
+		tail += fmt.Sprintf(", value=%v", value)
 	}
-	return rejectionReply(param, "%s", message+tail+")")
+	return rejectionReply(param, "%s", fmt.Sprintf(format, args...)+tail+")")
 }
 
 // refusalReply is a 400 of a kind that its status does not tell.

@@ -29,14 +29,14 @@ func readBody(r *dialect.Request) (*body, *dialect.Reply) {
 	b := &body{}
 	trimmed := bytes.TrimSpace(r.Body)
 	if len(trimmed) == 0 || string(trimmed) == "null" {
-		b.noteFault("missing", "body", "Field required", json.RawMessage("null"))
+		b.noteFault("missing", "", json.RawMessage("null"))
 		return nil, b.faultReply()
 	}
 	if !json.Valid(trimmed) {
 		return nil, badJSON(r.Body)
 	}
 	if err := json.Unmarshal(trimmed, &b.m); err != nil {
-		b.noteFault("model_attributes_type", "body", "Input should be a valid dictionary or object to extract fields from", trimmed)
+		b.noteFault("model_attributes_type", "", trimmed)
 		return nil, b.faultReply()
 	}
 	return b, nil
@@ -84,11 +84,11 @@ func (b *body) parseWhole(loc string, raw json.RawMessage) (int64, bool) {
 	case ferr == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53:
 		return int64(f), true
 	case ferr == nil:
-		b.noteFault("int_from_float", "body."+loc, "Input should be a valid integer, got a number with a fractional part", raw)
+		b.noteFault("int_from_float", loc, raw)
 	case raw[0] == '"':
-		b.noteFault("int_parsing", "body."+loc, "Input should be a valid integer, unable to parse string as an integer", raw)
+		b.noteFault("int_parsing", loc, raw)
 	default:
-		b.noteFault("int_type", "body."+loc, "Input should be a valid integer", raw)
+		b.noteFault("int_type", loc, raw)
 	}
 	return 0, false
 }
@@ -100,7 +100,7 @@ func (b *body) idsField(name string) []int64 {
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(b.m[name], &list) != nil {
-		b.noteFault("list_type", "body."+name, "Input should be a valid list", b.m[name])
+		b.noteFault("list_type", name, b.m[name])
 		return nil
 	}
 	ids := make([]int64, len(list))
@@ -122,7 +122,7 @@ func (b *body) floatField(name string, def float64) float64 {
 	}
 	f, err := strconv.ParseFloat(strings.Trim(string(b.m[name]), `"`), 64)
 	if err != nil {
-		b.noteFault("float_parsing", "body."+name, "Input should be a valid number, unable to parse string as a number", b.m[name])
+		b.noteFault("float_parsing", name, b.m[name])
 		return def
 	}
 	return f
@@ -139,7 +139,7 @@ func (b *body) boolField(name string) bool {
 	case "false", "0", "off", "no", "f", "n":
 		return false
 	}
-	b.noteFault("bool_parsing", "body."+name, "Input should be a valid boolean, unable to interpret input", b.m[name])
+	b.noteFault("bool_parsing", name, b.m[name])
 	return false
 }
 
@@ -162,8 +162,7 @@ func (b *body) stringsField(name string) []string {
 	}
 	var many []string
 	if err := json.Unmarshal(b.m[name], &many); err != nil {
-		b.noteFault("string_type", "body."+name, "Input should be a valid string", b.m[name])
-		b.noteFault("list_type", "body."+name, "Input should be a valid list", b.m[name])
+		b.noteNeither(name, b.m[name])
 	}
 	return many
 }

@@ -24,17 +24,17 @@ func (b *body) parseConversation(raw json.RawMessage) (c conversation) {
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil || list == nil {
-		b.noteFault("list_type", "body.messages", "Input should be a valid list", raw)
+		b.noteFault("list_type", "messages", raw)
 		return c
 	}
 	if err := json.Unmarshal(raw, &messages); err != nil {
-		b.noteFault("dict_type", "body.messages.0", "Input should be a valid dictionary", list[0])
+		b.noteFault("dict_type", "messages.0", list[0])
 		return c
 	}
 	for i, m := range messages {
-		loc := fmt.Sprintf("body.messages.%d.", i)
+		loc := fmt.Sprintf("messages.%d.", i)
 		if m.Role == nil {
-			b.noteFault("missing", loc+"role", "Field required", list[i])
+			b.noteFault("missing", loc+"role", list[i])
 			continue
 		}
 		c.last, c.lastText = *m.Role, ""
@@ -49,7 +49,7 @@ func (b *body) parseConversation(raw json.RawMessage) (c conversation) {
 		switch {
 		case isAbsent(m.Content):
 			if *m.Role != "assistant" { // which may only call tools
-				b.noteFault("string_type", loc+"content", "Input should be a valid string", m.Content)
+				b.noteFault("string_type", loc+"content", m.Content)
 			}
 		case json.Unmarshal(m.Content, &one) == nil:
 			c.text = append(c.text, one...)
@@ -61,7 +61,7 @@ func (b *body) parseConversation(raw json.RawMessage) (c conversation) {
 				c.media = c.media || isMedia(p.Type)
 			}
 		default:
-			b.noteFault("string_type", loc+"content", "Input should be a valid string", m.Content)
+			b.noteFault("string_type", loc+"content", m.Content)
 		}
 		if !isAbsent(m.Calls) {
 			c.text = append(c.text, m.Calls...)

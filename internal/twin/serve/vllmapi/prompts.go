@@ -20,8 +20,7 @@ func (a *api) parsePrompts(b *body) ([]lm.Prompt, *dialect.Reply) {
 		return []lm.Prompt{a.model.TextPrompt([]byte(one), 0)}, nil
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		b.noteFault("string_type", "body.prompt", "Input should be a valid string", raw)
-		b.noteFault("list_type", "body.prompt", "Input should be a valid list", raw)
+		b.noteNeither("prompt", raw)
 		return nil, nil
 	}
 	if ids, ok := tokenIDs(raw); ok {
@@ -49,9 +48,8 @@ func (a *api) parsePrompts(b *body) ([]lm.Prompt, *dialect.Reply) {
 			}
 			many = append(many, p)
 		default:
-			loc := fmt.Sprintf("body.prompt.%d", i)
-			b.noteFault("string_type", loc, "Input should be a valid string", one)
-			b.noteFault("list_type", loc, "Input should be a valid list", one)
+			loc := fmt.Sprintf("prompt.%d", i)
+			b.noteNeither(loc, one)
 			return nil, nil
 		}
 	}
@@ -73,11 +71,11 @@ func (b *body) noteNegativeIDs(list []json.RawMessage, ids []int64) {
 		}
 	}
 	for i, one := range list {
-		b.noteFault("list_type", "body."+loc(i), "Input should be a valid list", one)
+		b.noteFault("list_type", loc(i), one)
 	}
-	b.noteFault("string_type", "body.prompt", "Input should be a valid string", b.m["prompt"])
+	b.noteFault("string_type", "prompt", b.m["prompt"])
 	for i, one := range list {
-		b.noteFault("string_type", "body."+loc(i), "Input should be a valid string", one)
+		b.noteFault("string_type", loc(i), one)
 	}
 }
 
@@ -111,7 +109,7 @@ func (b *body) parseTruncation() (t lm.Truncation) {
 		where, _ := b.stringField(side)
 		if t.Left = where == "left"; !t.Left && where != "right" {
 			const words = "'left' or 'right'"
-			b.complainWith("literal_error", "body."+side, "Input should be "+words, b.m[side], "'expected': "+pythonString(words))
+			b.complainWith("literal_error", side, "Input should be "+words, b.m[side], "'expected': "+pythonString(words))
 		}
 	}
 	return t
@@ -137,9 +135,9 @@ func (r *reader) checkTextLength(text []byte) *dialect.Reply {
 	if r.cut.Set || most == 0 || n <= most {
 		return nil
 	}
-	return parameterReply("input_text", fmt.Sprint(n), fmt.Sprintf(
+	return parameterReply("input_text", n,
 		"This model's maximum context length is %d tokens. However, your prompt contains %d characters (more than %d characters, "+
-			"which is the upper bound for %d input tokens). Please reduce the length of the input prompt.", longest, n, most, longest))
+			"which is the upper bound for %d input tokens). Please reduce the length of the input prompt.", longest, n, most, longest)
 }
 
 // refuseSuffix refuses what only models that fill in the middle take.
@@ -168,10 +166,10 @@ func (r *reader) checkContext() *dialect.Reply {
 		if p.Text != nil {
 			contains, n = "at least ", longest+1
 		}
-		return parameterReply("input_tokens", fmt.Sprint(n), fmt.Sprintf(
+		return parameterReply("input_tokens", n,
 			"This model's maximum context length is %d tokens. However, your prompt contains %s%d input tokens, "+
 				"which exceeds this limit even without any output tokens. Please reduce the length of the input prompt.",
-			longest, contains, n))
+			longest, contains, n)
 	}
 	return nil
 }

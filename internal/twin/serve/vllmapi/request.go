@@ -115,7 +115,7 @@ func (r *reader) readFields() *dialect.Reply {
 	options = r.readStreamOptions()
 	if !r.chat {
 		if _, ok := b.stringField("suffix"); b.hasField("suffix") && !ok {
-			b.noteFault("string_type", "body.suffix", "Input should be a valid string", b.m["suffix"])
+			b.noteFault("string_type", "suffix", b.m["suffix"])
 		}
 		if b.hasField("prompt") {
 			r.prompts, r.unknownID = r.api.parsePrompts(b)
@@ -176,13 +176,13 @@ func (r *reader) refuseLogprobs() *dialect.Reply {
 	if r.chat && r.hasField("top_logprobs") && r.tops != 0 {
 		switch {
 		case r.tops < -1:
-			return parameterReply("top_logprobs", fmt.Sprint(r.tops), "`top_logprobs` must be a positive value or -1.")
+			return parameterReply("top_logprobs", r.tops, "`top_logprobs` must be a positive value or -1.")
 		case r.logprobs < 0 && !r.boolField("logprobs"):
 			return parameterReply("top_logprobs", "", "when using `top_logprobs`, `logprobs` must be set to true.")
 		}
 	}
 	if !r.chat && r.hasField("logprobs") && r.logprobs < -1 {
-		return parameterReply("logprobs", fmt.Sprint(r.logprobs), "`logprobs` must be a positive value or -1.")
+		return parameterReply("logprobs", r.logprobs, "`logprobs` must be a positive value or -1.")
 	}
 	return nil
 }
@@ -235,12 +235,12 @@ func (r *reader) servedModel() *dialect.Reply {
 func (r *reader) checkLimits() *dialect.Reply {
 	longest := r.api.MaxModelLen
 	if r.limitField != "" && r.limit > longest {
-		return parameterReply(r.limitField, fmt.Sprint(r.limit), fmt.Sprintf(
-			"%s=%d cannot be greater than max_model_len=%d. Please request fewer output tokens.", r.limitField, r.limit, longest))
+		return parameterReply(r.limitField, r.limit,
+			"%s=%d cannot be greater than max_model_len=%d. Please request fewer output tokens.", r.limitField, r.limit, longest)
 	}
 	if t := r.cut; t.Set && t.Keep > longest {
-		return parameterReply("truncate_prompt_tokens", fmt.Sprint(t.Keep), fmt.Sprintf(
-			"truncate_prompt_tokens=%d cannot be greater than max_model_len = %d. Please request a smaller truncation size.", t.Keep, longest))
+		return parameterReply("truncate_prompt_tokens", t.Keep,
+			"truncate_prompt_tokens=%d cannot be greater than max_model_len = %d. Please request a smaller truncation size.", t.Keep, longest)
 	}
 	return nil
 }

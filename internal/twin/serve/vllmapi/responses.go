@@ -56,10 +56,9 @@ func (b *body) needsInput() {
 	raw := b.m["input"]
 	var list []json.RawMessage
 	if raw == nil {
-		b.noteFault("missing", "body.input", "Field required", json.RawMessage(fmt.Sprintf("<%d>", len(b.m)+1))) // vLLM adds one
+		b.noteFault("missing", "input", json.RawMessage(fmt.Sprintf("<%d>", len(b.m)+1))) // vLLM adds one
 	} else if _, ok := b.stringField("input"); !ok && json.Unmarshal(raw, &list) != nil {
-		b.noteFault("string_type", "body.input", "Input should be a valid string", raw)
-		b.noteFault("list_type", "body.input", "Input should be a valid list", raw)
+		b.noteNeither("input", raw)
 	}
 }
 

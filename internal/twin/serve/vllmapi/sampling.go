@@ -2,7 +2,6 @@ package vllmapi
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -63,7 +62,7 @@ func (b *body) readSampling(stream bool) (sampling, *dialect.Reply) {
 	s.allowed = b.idsField("allowed_token_ids")
 	if b.hasField("bad_words") {
 		if json.Unmarshal(b.m["bad_words"], &s.badWords) != nil {
-			b.noteFault("list_type", "body.bad_words", "Input should be a valid list", b.m["bad_words"])
+			b.noteFault("list_type", "bad_words", b.m["bad_words"])
 		}
 	}
 	if b.hasField("stream_interval") && b.intField("stream_interval", 1) < 1 {
@@ -79,13 +78,13 @@ func (s *sampling) readBias(b *body) *dialect.Reply {
 	}
 	var bias map[string]json.RawMessage
 	if json.Unmarshal(b.m["logit_bias"], &bias) != nil {
-		b.noteFault("dict_type", "body.logit_bias", "Input should be a valid dictionary", b.m["logit_bias"])
+		b.noteFault("dict_type", "logit_bias", b.m["logit_bias"])
 		return nil
 	}
 	var wrong []string
 	for _, name := range sortedKeys(bias) {
 		if _, err := strconv.ParseFloat(strings.Trim(string(bias[name]), `"`), 64); err != nil {
-			b.noteFault("float_parsing", "body.logit_bias."+name, "Input should be a valid number, unable to parse string as a number", bias[name])
+			b.noteFault("float_parsing", "logit_bias."+name, bias[name])
 		}
 		if id, err := strconv.ParseInt(name, 10, 64); err == nil {
 			s.bias = append(s.bias, id)
@@ -97,7 +96,7 @@ func (s *sampling) readBias(b *body) *dialect.Reply {
 		return nil
 	}
 	list := "[" + strings.Join(wrong, ", ") + "]"
-	return parameterReply("logit_bias", list, "logit_bias contains key(s) that cannot be converted to integer token IDs: "+list)
+	return parameterReply("logit_bias", list, "logit_bias contains key(s) that cannot be converted to integer token IDs: %s", list)
 }
 
 // checkSampling says what is wrong with the values of the parameters, in the
@@ -113,7 +112,7 @@ func (s *sampling) checkSampling(a *ask, vocab int) *dialect.Reply {
 	}
 	outside := func(param string, ids []int64) *dialect.Reply {
 		list := pythonList(ids)
-		return parameterReply(param, list, fmt.Sprintf("token_id(s) %s in %s contain out-of-vocab token ids. Vocabulary size: %d", list, param, vocab))
+		return parameterReply(param, list, "token_id(s) %s in %s contain out-of-vocab token ids. Vocabulary size: %d", list, param, vocab)
 	}
 	switch {
 	case a.n < 1:
@@ -129,17 +128,17 @@ func (s *sampling) checkSampling(a *ask, vocab int) *dialect.Reply {
 	case s.repetition <= 0:
 		return rejectionReply("", "repetition_penalty must be greater than zero, got %s.", pythonFloat(s.repetition))
 	case s.temperature < 0:
-		return parameterReply("temperature", pythonFloat(s.temperature), "temperature must be non-negative, got "+pythonFloat(s.temperature)+".")
+		return parameterReply("temperature", pythonFloat(s.temperature), "temperature must be non-negative, got %s.", pythonFloat(s.temperature))
 	case s.temperature > 2:
-		return parameterReply("temperature", pythonFloat(s.temperature), "temperature must be in [0, 2], got "+pythonFloat(s.temperature)+".")
+		return parameterReply("temperature", pythonFloat(s.temperature), "temperature must be in [0, 2], got %s.", pythonFloat(s.temperature))
 	case !(s.topP > 0 && s.topP <= 1):
-		return parameterReply("top_p", pythonFloat(s.topP), "top_p must be in (0, 1], got "+pythonFloat(s.topP)+".")
+		return parameterReply("top_p", pythonFloat(s.topP), "top_p must be in (0, 1], got %s.", pythonFloat(s.topP))
 	case s.topK < -1:
 		return rejectionReply("", "top_k must be 0 (disable), or at least 1, got %d.", s.topK)
 	case !(s.minP >= 0 && s.minP <= 1):
 		return rejectionReply("", "min_p must be in [0, 1], got %s.", pythonFloat(s.minP))
 	case a.plan.Limit < 1:
-		return parameterReply("max_tokens", fmt.Sprint(a.plan.Limit), fmt.Sprintf("max_tokens must be at least 1, got %d.", a.plan.Limit))
+		return parameterReply("max_tokens", a.plan.Limit, "max_tokens must be at least 1, got %d.", a.plan.Limit)
 	case a.plan.Least < 0:
 		return rejectionReply("", "min_tokens must be greater than or equal to 0, got %d.", a.plan.Least)
 	case a.plan.Least > a.plan.Limit:
@@ -151,12 +150,12 @@ func (s *sampling) checkSampling(a *ask, vocab int) *dialect.Reply {
 	case a.n > 1 && s.temperature == 0:
 		return rejectionReply("", "n must be 1 when using greedy sampling, got %d.", a.n)
 	case a.logprobs > maxLogprobs:
-		return parameterReply("logprobs", fmt.Sprint(a.logprobs),
-			fmt.Sprintf("Requested sample logprobs of %d, which is greater than max allowed: %d", a.logprobs, maxLogprobs))
+		return parameterReply("logprobs", a.logprobs,
+			"Requested sample logprobs of %d, which is greater than max allowed: %d", a.logprobs, maxLogprobs)
 	case s.promptLogprobs > maxLogprobs:
 		n := min(s.promptLogprobs, vocab)
-		return parameterReply("prompt_logprobs", fmt.Sprint(n),
-			fmt.Sprintf("Requested prompt logprobs of %d, which is greater than max allowed: %d", n, maxLogprobs))
+		return parameterReply("prompt_logprobs", n,
+			"Requested prompt logprobs of %d, which is greater than max allowed: %d", n, maxLogprobs)
 	case beyond(s.bias) != nil:
 		return outside("logit_bias", beyond(s.bias))
 	case beyond(s.stops) != nil:

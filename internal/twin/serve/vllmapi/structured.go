@@ -166,11 +166,11 @@ func (b *body) structuredOutputs(chat bool) (*constraint, *dialect.Reply) {
 	}
 	c := &constraint{}
 	if raw := f["choice"]; !isAbsent(raw) && json.Unmarshal(raw, &c.choices) != nil {
-		b.noteFault("list_type", "body."+field+".choice", "Input should be a valid list", raw)
+		b.noteFault("list_type", field+".choice", raw)
 		return nil, nil
 	}
 	if raw := f["regex"]; !isAbsent(raw) && json.Unmarshal(raw, &c.pattern) != nil {
-		b.noteFault("string_type", "body."+field+".regex", "Input should be a valid string", raw)
+		b.noteFault("string_type", field+".regex", raw)
 		return nil, nil
 	}
 	switch count("json", "regex", "choice", "grammar", "json_object", "structural_tag") {

@@ -31,7 +31,7 @@ func (a *api) tokenize(r *dialect.Request) dialect.Reply {
 	case b.hasField("prompt"):
 		one, ok := b.stringField("prompt")
 		if !ok {
-			b.noteFault("string_type", "body.prompt", "Input should be a valid string", b.m["prompt"])
+			b.noteFault("string_type", "prompt", b.m["prompt"])
 			b.noteMissing("messages")
 		}
 		text = []byte(one)

@@ -36,7 +36,7 @@ func (b *body) toolCall() (call *lm.Call, auto []tool, refused *dialect.Reply) {
 	}
 	var tools []tool
 	if err := json.Unmarshal(b.m["tools"], &tools); err != nil {
-		b.noteFault("list_type", "body.tools", "Input should be a valid list", b.m["tools"])
+		b.noteFault("list_type", "tools", b.m["tools"])
 		return nil, nil, nil
 	}
 	if len(tools) == 0 {
@@ -44,7 +44,7 @@ func (b *body) toolCall() (call *lm.Call, auto []tool, refused *dialect.Reply) {
 	}
 	for i, t := range tools {
 		if t.Function == nil {
-			b.noteFault("missing", fmt.Sprintf("body.tools.%d.function", i), "Field required", json.RawMessage("{}"))
+			b.noteFault("missing", fmt.Sprintf("tools.%d.function", i), json.RawMessage("{}"))
 			return nil, nil, nil
 		}
 	}
@@ -56,8 +56,7 @@ func (b *body) toolCall() (call *lm.Call, auto []tool, refused *dialect.Reply) {
 	case choice == "required":
 		return tools[0].newCall(), nil, nil
 	case chosen:
-		return nil, nil, parameterReply("tool_choice", "", "Invalid value for `tool_choice`: "+choice+
-			"! Only named tools, \"none\", \"auto\" or \"required\" are supported.")
+		return nil, nil, parameterReply("tool_choice", "", "Invalid value for `tool_choice`: %s! Only named tools, \"none\", \"auto\" or \"required\" are supported.", choice)
 	}
 	var named tool
 	_ = json.Unmarshal(b.m["tool_choice"], &named)

@@ -146,25 +146,6 @@ var process = []Name{
 	{Signal: ProcessMemory, Series: "process_resident_memory_bytes"},
 }
 
-// OfRankZero restricts names to the first worker of a group that splits one model.
-func OfRankZero(names []Name) []Name {
-	for i := range names {
-		if names[i].Where != "" {
-			names[i].Where += ", "
-		}
-		names[i].Where += "tp_rank=0, pp_rank=0"
-	}
-	return names
-}
-
-// OfStage restricts names to a stage of a request.
-func OfStage(names []Name, name string) []Name {
-	for i := range names {
-		names[i].Where = "stage=" + name
-	}
-	return names
-}
-
 // withPrefix are names with a prefix and without it.
 func withPrefix(prefix string, names []Name) (all []Name) {
 	for _, n := range names {

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"pitot/internal/telemetry"
 )
 
 // Every engine has a name of its own, and what goes by the names of others is there.
@@ -28,6 +30,11 @@ func TestEngines(t *testing.T) {
 		}
 		if _, err := regexp.Compile(k.Logged); err != nil {
 			t.Errorf("%s: %v", k.Name, err)
+		}
+		for _, n := range k.Metrics.Names {
+			if _, known := telemetry.LookUpDefinition(n.Signal); !known || n.Series == "" {
+				t.Errorf("%s: %s is no signal", k.Name, n.Signal)
+			}
 		}
 		for _, s := range k.Settings {
 			if s.Field == nil || s.Like != "" && k.SettingName(s.Like) != s.Name {

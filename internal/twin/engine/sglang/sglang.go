@@ -21,6 +21,9 @@ import (
 //go:embed flags.txt
 var flags string
 
+//go:embed signals.txt
+var signals string
+
 // own are settings that vLLM has none like.
 type own struct {
 	policy           string
@@ -75,7 +78,8 @@ var Kind = engine.Kind{
 		},
 	},
 	Server: engine.Server{
-		Metrics: metrics, VersionPath: "/get_server_info", SettingsPath: "/get_server_info", // of two names of that route earlier versions have this alone
+		Metrics:     telemetry.Source{Name: "sglang", Known: telemetry.Documented, Names: telemetry.ParseNames(signals)},
+		VersionPath: "/get_server_info", SettingsPath: "/get_server_info", // of two names of that route earlier versions have this alone
 		Face: engine.Face{About: " (/generate)", Open: openAPI, APIs: []string{"sglang"}},
 	},
 	Launch: engine.Launch{
@@ -181,32 +185,3 @@ func settings(c *engine.Config, seed uint64) sglang.Settings {
 		Frontend: s.Frontend, StepJitter: s.StepJitter, Seed: seed,
 	}
 }
-
-// metrics are SGLang's names of signals.
-var metrics = telemetry.Source{Name: "sglang", Known: telemetry.Documented, Names: slices.Concat(telemetry.OfRankZero([]telemetry.Name{ // each worker of a tensor-parallel group may tell the same
-	{Signal: telemetry.Running, Series: "sglang:num_running_reqs"},
-	{Signal: telemetry.Waiting, Series: "sglang:num_queue_reqs"},
-	{Signal: telemetry.KVUse, Series: "sglang:token_usage"},
-	{Signal: telemetry.KVTokens, Series: "sglang:max_total_num_tokens"},
-	{Signal: telemetry.KVBlock, Series: "sglang:page_size"},
-	{Signal: telemetry.OutputRate, Series: "sglang:gen_throughput"},
-	{Signal: telemetry.HitShare, Series: "sglang:cache_hit_rate"},
-	{Signal: telemetry.Preemptions, Series: "sglang:num_retracted_requests_total"},
-	{Signal: telemetry.PrefixQueries, Series: "sglang:realtime_tokens_total", Where: "mode=prefill_compute|prefill_cache"},
-	{Signal: telemetry.PrefixHits, Series: "sglang:realtime_tokens_total", Where: "mode=prefill_cache"},
-}), []telemetry.Name{
-	{Signal: telemetry.Requests, Series: "sglang:num_requests_total"},
-	{Signal: telemetry.PromptTokens, Series: "sglang:prompt_tokens_total"},
-	{Signal: telemetry.CachedTokens, Series: "sglang:cached_tokens_total"},
-	{Signal: telemetry.ComputedTokens, Series: "sglang:uncached_prompt_tokens_histogram_sum"},
-	{Signal: telemetry.OutputTokens, Series: "sglang:generation_tokens_total"},
-	{Signal: telemetry.PrefixQueries, Series: "sglang:prompt_tokens_total", Rank: 1},
-	{Signal: telemetry.PrefixHits, Series: "sglang:cached_tokens_total", Rank: 1},
-},
-	telemetry.HistogramNames(telemetry.TTFTSum, telemetry.TTFTCount, "sglang:time_to_first_token_seconds", 0),
-	telemetry.OfRankZero(telemetry.HistogramNames(telemetry.QueueSum, telemetry.QueueCount, "sglang:queue_time_seconds", 0)),
-	telemetry.OfRankZero(telemetry.OfStage(telemetry.HistogramNames(telemetry.PrefillSum, telemetry.PrefillCount, "sglang:per_stage_req_latency_seconds", 0), "prefill_forward")),
-	telemetry.HistogramNames(telemetry.E2ESum, telemetry.E2ECount, "sglang:e2e_request_latency_seconds", 0),
-	telemetry.HistogramNames(telemetry.ITLSum, telemetry.ITLCount, "sglang:inter_token_latency_seconds", 0),
-	telemetry.HistogramNames(telemetry.ITLSum, telemetry.ITLCount, "sglang:inter_token_latency", 1),
-)}

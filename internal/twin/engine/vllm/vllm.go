@@ -5,7 +5,6 @@ package vllm
 import (
 	_ "embed" // the names of its flags
 	"fmt"
-	"slices"
 	"time"
 
 	"pitot/internal/say"
@@ -18,6 +17,9 @@ import (
 
 //go:embed flags.txt
 var flags string
+
+//go:embed signals.txt
+var signals string
 
 // Kind is vLLM.
 var Kind = engine.Kind{
@@ -55,7 +57,8 @@ var Kind = engine.Kind{
 		Pools: true, Hybrid: true, Profiles: true, Held: true, SeatsInBudget: true,
 	},
 	Server: engine.Server{
-		Metrics: metrics, VersionPath: "/version", SettingsPath: "/server_info?config_format=json", SettingsSeries: "vllm:cache_config_info",
+		Metrics:     telemetry.Source{Name: "vllm", Known: telemetry.Live + " (0.32); names of 0.8 to 0.11 from its source", Names: telemetry.ParseNames(signals)},
+		VersionPath: "/version", SettingsPath: "/server_info?config_format=json", SettingsSeries: "vllm:cache_config_info",
 		Face: engine.Face{Open: vllmapi.Open, APIs: []string{"openai-completions", "openai-chat", "openai-responses", "anthropic"}},
 	},
 	Launch: engine.Launch{
@@ -117,44 +120,3 @@ func batchDefaults(c *engine.Config, h *engine.Host) {
 		s.MaxNumSeqs = min(s.MaxNumSeqs, s.MaxNumBatchedTokens)
 	}
 }
-
-// metrics are vLLM's names of signals.
-var metrics = telemetry.Source{Name: "vllm", Known: telemetry.Live + " (0.32); names of 0.8 to 0.11 from its source", Names: slices.Concat([]telemetry.Name{
-	{Signal: telemetry.Running, Series: "vllm:num_requests_running"},
-	{Signal: telemetry.Waiting, Series: "vllm:num_requests_waiting"},
-	{Signal: telemetry.WaitingCapacity, Series: "vllm:num_requests_waiting_by_reason", Where: "reason=capacity"},
-	{Signal: telemetry.WaitingDeferred, Series: "vllm:num_requests_waiting_by_reason", Where: "reason=deferred"},
-	{Signal: telemetry.Swapped, Series: "vllm:num_requests_swapped"},
-	{Signal: telemetry.KVUse, Series: "vllm:kv_cache_usage_perc"},
-	{Signal: telemetry.KVUse, Series: "vllm:gpu_cache_usage_perc", Rank: 1},
-	{Signal: telemetry.KVTokens, Series: "vllm:cache_config_info", From: "kv_cache_size_tokens"},
-	{Signal: telemetry.KVTokens, Series: "vllm:cache_config_info", From: "num_gpu_blocks*block_size", Rank: 1},
-	{Signal: telemetry.KVBlock, Series: "vllm:cache_config_info", From: "block_size"},
-	{Signal: telemetry.Requests, Series: "vllm:request_success_total"},
-	{Signal: telemetry.Rejections, Series: "vllm:admission_rejections_total"},
-	{Signal: telemetry.Preemptions, Series: "vllm:num_preemptions_total"},
-	{Signal: telemetry.PromptTokens, Series: "vllm:prompt_tokens_total"},
-	{Signal: telemetry.CachedTokens, Series: "vllm:prompt_tokens_cached_total"},
-	{Signal: telemetry.ComputedTokens, Series: "vllm:request_prefill_kv_computed_tokens_sum"},
-	{Signal: telemetry.OutputTokens, Series: "vllm:generation_tokens_total"},
-	{Signal: telemetry.PrefixQueries, Series: "vllm:prefix_cache_queries_total"},
-	{Signal: telemetry.PrefixQueries, Series: "vllm:gpu_prefix_cache_queries_total", Rank: 1},
-	{Signal: telemetry.PrefixHits, Series: "vllm:prefix_cache_hits_total"},
-	{Signal: telemetry.PrefixHits, Series: "vllm:gpu_prefix_cache_hits_total", Rank: 1},
-	{Signal: telemetry.Drafts, Series: "vllm:spec_decode_num_drafts_total"},
-	{Signal: telemetry.DraftTokens, Series: "vllm:spec_decode_num_draft_tokens_total"},
-	{Signal: telemetry.AcceptedTokens, Series: "vllm:spec_decode_num_accepted_tokens_total"},
-	{Signal: telemetry.Flops, Series: "vllm:estimated_flops_per_gpu_total", NoZero: true},
-	{Signal: telemetry.ReadBytes, Series: "vllm:estimated_read_bytes_per_gpu_total", NoZero: true},
-	{Signal: telemetry.WriteBytes, Series: "vllm:estimated_write_bytes_per_gpu_total", NoZero: true},
-},
-	telemetry.HistogramNames(telemetry.StepTokens, telemetry.Steps, "vllm:iteration_tokens_total", 0),
-	telemetry.HistogramNames(telemetry.TTFTSum, telemetry.TTFTCount, "vllm:time_to_first_token_seconds", 0),
-	telemetry.HistogramNames(telemetry.QueueSum, telemetry.QueueCount, "vllm:request_queue_time_seconds", 0),
-	telemetry.HistogramNames(telemetry.PrefillSum, telemetry.PrefillCount, "vllm:request_prefill_time_seconds", 0),
-	telemetry.HistogramNames(telemetry.DecodeSum, telemetry.DecodeCount, "vllm:request_decode_time_seconds", 0),
-	telemetry.HistogramNames(telemetry.InferenceSum, telemetry.InferenceCount, "vllm:request_inference_time_seconds", 0),
-	telemetry.HistogramNames(telemetry.E2ESum, telemetry.E2ECount, "vllm:e2e_request_latency_seconds", 0),
-	telemetry.HistogramNames(telemetry.ITLSum, telemetry.ITLCount, "vllm:inter_token_latency_seconds", 0),
-	telemetry.HistogramNames(telemetry.ITLSum, telemetry.ITLCount, "vllm:time_per_output_token_seconds", 1),
-)}

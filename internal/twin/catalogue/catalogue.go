@@ -8,6 +8,7 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -273,13 +274,5 @@ var quantised = []kept{
 }
 
 func hasName(name, own string, aliases []string) bool {
-	if strings.EqualFold(name, own) {
-		return true
-	}
-	for _, a := range aliases {
-		if strings.EqualFold(name, a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(append([]string{own}, aliases...), func(a string) bool { return strings.EqualFold(name, a) })
 }

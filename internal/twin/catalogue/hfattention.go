@@ -100,9 +100,9 @@ func (c *hfConfig) attentionKinds(m *Model) ([]Attention, error) {
 // layerKind is that of layer i.
 func (c *hfConfig) layerKind(i int) Kind {
 	slides := c.SlidingWindow != nil && *c.SlidingWindow > 0 && (c.UseSlidingWindow == nil || *c.UseSlidingWindow) && *c.SlidingWindow < cmp.Or(c.MaxPosition, defaultMaxPosition)
-	every := func(n int, one, other Kind) Kind {
+	fullEvery := func(n int, other Kind) Kind {
 		if (i+1)%n == 0 {
-			return one
+			return Full
 		}
 		return other
 	}
@@ -115,7 +115,7 @@ func (c *hfConfig) layerKind(i int) Kind {
 	}
 	switch {
 	case slices.Contains(deltaNet, c.ModelType):
-		return every(max(cmp.Or(c.FullInterval, 4), 1), Full, Linear)
+		return fullEvery(max(cmp.Or(c.FullInterval, 4), 1), Linear)
 	case c.isLlama4():
 		if len(c.NoRope) > 0 {
 			if c.NoRope[i%len(c.NoRope)] == 0 {
@@ -123,13 +123,13 @@ func (c *hfConfig) layerKind(i int) Kind {
 			}
 			return Chunked
 		}
-		return every(4, Full, Chunked)
+		return fullEvery(4, Chunked)
 	case !slides:
 		return Full
 	case c.ModelType == "gemma2":
-		return every(2, Full, Sliding)
+		return fullEvery(2, Sliding)
 	case c.isGemma3():
-		return every(max(c.SlidingPattern, 1), Full, Sliding)
+		return fullEvery(max(c.SlidingPattern, 1), Sliding)
 	case c.MaxWindowLayers != nil:
 		if i < *c.MaxWindowLayers {
 			return Full

@@ -13,6 +13,7 @@ package sglang
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"pitot/internal/twin"
@@ -20,12 +21,9 @@ import (
 
 // Engine is a [twin.Engine] that behaves as SGLang.
 type Engine struct {
-	set   Settings
-	cost  twin.Cost
-	sigma float64
-	pace  func(at int64) float64
-	watch func(twin.StepInfo)
-	brief bool
+	twin.Stepper
+	set  Settings
+	cost twin.Cost
 
 	now     int64
 	tree    *tree
@@ -104,19 +102,10 @@ type item struct {
 
 // New gives an engine without requests. The settings must pass Check.
 func New(s Settings, c twin.Cost) *Engine {
-	e := &Engine{set: s, cost: c, sigma: math.Sqrt(math.Log1p(s.StepJitter * s.StepJitter)), tree: newTree(), byID: make(map[int64]*request), front: front{cost: s.Frontend}}
+	e := &Engine{Stepper: twin.NewStepper(s.Seed, s.StepJitter), set: s, cost: c, tree: newTree(), byID: make(map[int64]*request), front: front{cost: s.Frontend}}
 	e.ratio = e.firstRatio()
 	return e
 }
-
-// Watch implements [twin.Observable].
-func (e *Engine) Watch(f func(twin.StepInfo)) { e.watch = f }
-
-// Pace implements [twin.Model].
-func (e *Engine) Pace(f func(at int64) float64) { e.pace = f }
-
-// Brief implements [twin.Model].
-func (e *Engine) Brief() { e.brief = true }
 
 // MaxModelLen implements [twin.Limited].
 func (e *Engine) MaxModelLen() int { return e.set.ContextLength }
@@ -295,11 +284,11 @@ func (e *Engine) launchSteps() {
 			}
 			t.Steps, t.LastStep = t.Steps+1, p.number
 		}
-		p.end = p.start + e.stepDuration(p)
+		p.end = p.start + e.StepDuration(float64(e.cost.Step(&p.batch)), 1, p.number, p.start)
 		e.free = p.end
 		e.flight = append(e.flight, p)
-		if e.watch != nil {
-			e.watch(twin.StepInfo{
+		if e.Watched != nil {
+			e.Watched(twin.StepInfo{
 				Number: p.number, Start: p.start, End: p.end, Requests: p.batch.Requests, Tokens: p.batch.Tokens,
 				Running: e.runningCount(), Waiting: len(e.waiting), KVCacheUsage: e.usage(),
 			})
@@ -321,21 +310,6 @@ func (e *Engine) enqueueWaiting(r *request) {
 	e.entries++
 	r.queued, r.entered = true, e.entries
 	e.waiting = append(e.waiting, r)
-}
-
-func (e *Engine) stepDuration(p *plan) int64 {
-	d := float64(e.cost.Step(&p.batch))
-	if e.sigma > 0 {
-		uniform := func(a uint64) float64 {
-			return float64(twin.Mix(twin.Mix(twin.Mix(e.set.Seed)^uint64(p.number))^a)>>11) / (1 << 53)
-		}
-		z := math.Sqrt(-2*math.Log(uniform(1)+0x1p-54)) * math.Cos(2*math.Pi*uniform(2)) // Box and Muller, 1958
-		d *= math.Exp(e.sigma*z - e.sigma*e.sigma/2)
-	}
-	if e.pace != nil {
-		d *= e.pace(p.start)
-	}
-	return max(int64(d), 1)
 }
 
 // process applies what a step gave (process_batch_result).
@@ -376,7 +350,7 @@ func (e *Engine) process(p *plan) {
 		if finish == "" && r.streamed && r.unsent < e.set.StreamInterval {
 			continue
 		}
-		if e.brief && finish == "" && r.streamed {
+		if e.IsBrief && finish == "" && r.streamed {
 			e.front.addWork(p.end, e.front.cost.PerChunk)
 			r.held, r.unsent = r.held+r.unsent, 0
 			continue
@@ -409,7 +383,7 @@ func (e *Engine) cachePrefix(r *request, n int) {
 	if r.job.Content == nil || e.set.DisableRadixCache || n < r.shared {
 		return
 	}
-	end, _ := e.tree.insert(r.job.Content, n)
+	end := e.tree.insert(r.job.Content, n)
 	if r.job.Prompt < n {
 		e.tree.match(r.job.Content, r.job.Prompt)
 		e.tree.match(r.job.Content, n)
@@ -442,12 +416,7 @@ func (e *Engine) abortForMemory(r *request) {
 
 // removeRequest is a list without one of its requests, in its order.
 func removeRequest(list []*request, r *request) []*request {
-	for i, x := range list {
-		if x == r {
-			return append(list[:i], list[i+1:]...)
-		}
-	}
-	return list
+	return slices.DeleteFunc(list, func(x *request) bool { return x == r })
 }
 
 // front is the processes before and behind the engine: one thread that works in the order

@@ -84,19 +84,18 @@ func (t *tree) split(n *node, at int) *node {
 	return first
 }
 
-// insert makes a request's n tokens findable. It gives the node that ends with them, and
-// how many of them were there already.
-func (t *tree) insert(c twin.Content, n int) (*node, int) {
+// insert makes a request's n tokens findable. It gives the node that ends with them.
+func (t *tree) insert(c twin.Content, n int) *node {
 	at, found := t.match(c, n)
 	if found == n {
-		return at, found
+		return at
 	}
 	t.created++
 	leaf := &node{parent: at, children: make(map[uint64]*node), content: c, from: found, to: n, used: t.clock, born: t.created}
 	at.children[c.Tokens(found, found+1)] = leaf
 	t.listEvictable(leaf)
 	t.tokens += n - found
-	return leaf, found
+	return leaf
 }
 
 // hold keeps a node and those before it from being evicted.

@@ -54,7 +54,7 @@ func (c *cruising) stepsUpTo(to int64) int { return int(max(min(to, c.last)-c.fi
 // one of them is nobody's victim before those behind it.
 func (e *Engine) mayCruise() bool {
 	s := &e.set
-	return e.brief && e.lock == nil && !s.Priority && s.NumSpeculativeTokens == 0 && s.StreamInterval <= 1 && s.LongPrefillTokenThreshold == 0
+	return e.IsBrief && e.lock == nil && !s.Priority && s.NumSpeculativeTokens == 0 && s.StreamInterval <= 1 && s.LongPrefillTokenThreshold == 0
 }
 
 // lastFinishedStep is the number of the step that ended last.

@@ -18,15 +18,12 @@ import (
 
 // Engine is a [twin.Engine] that behaves as vLLM V1.
 type Engine struct {
+	twin.Stepper
 	set     Settings
 	cost    twin.Cost
-	sigma   float64 // of the logarithm of a step's jitter
 	slow    phases
-	pace    func(at int64) float64
-	watch   func(twin.StepInfo)
 	lock    *Lockstep // nil: its steps are its own
-	brief   bool
-	planned bool // in lock step, what comes after the step that has ended
+	planned bool      // in lock step, what comes after the step that has ended
 
 	now     int64
 	pool    *pool
@@ -51,8 +48,8 @@ type Engine struct {
 // New gives an engine without requests. The settings must pass Check.
 func New(s Settings, c twin.Cost) *Engine {
 	return &Engine{
-		set: s, cost: c,
-		sigma:   math.Sqrt(math.Log1p(s.StepJitter * s.StepJitter)),
+		Stepper: twin.NewStepper(s.Seed, s.StepJitter),
+		set:     s, cost: c,
 		slow:    phases{sigma: s.SlowCV, grain: max(int64(s.SlowTime)/perSlowTime, 1)},
 		pool:    newPool(s.NumGPUBlocks, s.EnablePrefixCaching),
 		waiting: queue{byPriority: s.Priority},
@@ -61,17 +58,6 @@ func New(s Settings, c twin.Cost) *Engine {
 		stats:   twin.Stats{AcceptedPerPosition: make([]int64, s.NumSpeculativeTokens)},
 	}
 }
-
-// Watch implements [twin.Observable].
-func (e *Engine) Watch(f func(twin.StepInfo)) { e.watch = f }
-
-// Pace puts a machine's recorded slow phases on the engine: a factor on the
-// duration of every step, by the time at which it starts, besides the phases
-// of its own that the settings ask for.
-func (e *Engine) Pace(f func(at int64) float64) { e.pace = f }
-
-// Brief implements [twin.Model].
-func (e *Engine) Brief() { e.brief = true }
 
 // Settings are those it was made with.
 func (e *Engine) Settings() Settings { return e.set }
@@ -142,7 +128,7 @@ func (e *Engine) Step(now int64) twin.Step {
 		e.abortRequests()
 	}
 	for {
-		if e.brief && e.lock == nil {
+		if e.IsBrief && e.lock == nil {
 			e.front.leaveOut(min(e.stepEnd(), e.front.in.next()))
 		}
 		in, out, end := e.front.in.next(), e.front.out.next(), e.stepEnd()
@@ -256,40 +242,22 @@ func (e *Engine) planStep() {
 
 // reportStep tells of a step whose times are known.
 func (e *Engine) reportStep(p *plan, start int64) {
-	if e.watch == nil {
+	if e.Watched == nil {
 		return
 	}
-	e.watch(twin.StepInfo{
+	e.Watched(twin.StepInfo{
 		Number: p.number, Start: start, End: p.end, Requests: p.batch.Requests, Tokens: p.batch.Tokens,
 		Running: len(e.running), Waiting: e.waiting.len(), KVCacheUsage: e.pool.usage(),
 	})
 }
 
-// stepDuration returns the random duration of a step that starts at a given time, in nanoseconds. d
-// is the duration by its cost. The result is at least 1.
+// stepDuration returns the random duration of a step, see [twin.Stepper.StepDuration].
 func (e *Engine) stepDuration(d float64, number, start int64) int64 {
-	if e.sigma > 0 {
-		d *= math.Exp(e.sigma*e.normalDeviate(uint64(number), 1, 2) - e.sigma*e.sigma/2)
-	}
+	slow := 1.0
 	if e.slow.sigma > 0 {
-		d *= e.slowFactor(start)
+		slow = e.slowFactor(start)
 	}
-	if e.pace != nil {
-		d *= e.pace(start)
-	}
-	return max(int64(d), 1)
-}
-
-// normalDeviate is a standard normal number that depends on the seed and its
-// arguments (Box and Muller, 1958).
-func (e *Engine) normalDeviate(n, a, b uint64) float64 {
-	u := e.uniformDeviate(n, a) + 0x1p-54
-	return math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*e.uniformDeviate(n, b))
-}
-
-// uniformDeviate is a number in [0, 1) that depends on the seed and its arguments.
-func (e *Engine) uniformDeviate(a, b uint64) float64 {
-	return float64(twin.Mix(twin.Mix(twin.Mix(e.set.Seed)^a)^b)>>11) / (1 << 53)
+	return e.StepDuration(d, slow, number, start)
 }
 
 // streamInterval hands tokens on when there are enough for a chunk: the

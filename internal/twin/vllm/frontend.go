@@ -100,7 +100,7 @@ func (e *Engine) frontFactor(r *request) float64 {
 		return 1
 	}
 	variance := math.Log1p(cv * cv)
-	return math.Exp(math.Sqrt(variance)*e.normalDeviate(uint64(r.job.ID), 1<<34, 1<<35) - variance/2)
+	return math.Exp(math.Sqrt(variance)*e.Normal(uint64(r.job.ID), 1<<34, 1<<35) - variance/2)
 }
 
 // addStepWork takes a step's output over.

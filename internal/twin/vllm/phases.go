@@ -29,7 +29,7 @@ func (e *Engine) slowFactor(at int64) float64 {
 		if s.begun {
 			rho = math.Exp(-float64(g-s.at) / perSlowTime)
 		}
-		s.x = rho*s.x + s.sigma*math.Sqrt(1-rho*rho)*e.normalDeviate(uint64(g), 1<<32, 1<<33)
+		s.x = rho*s.x + s.sigma*math.Sqrt(1-rho*rho)*e.Normal(uint64(g), 1<<32, 1<<33)
 		s.at, s.begun = g, true
 	}
 	return math.Exp(s.x - s.sigma*s.sigma/2)

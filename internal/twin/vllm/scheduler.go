@@ -430,7 +430,7 @@ func (e *Engine) updateFromOutput(p *plan) {
 // acceptedDrafts returns the number of drafts that the model accepts. It accepts each with the same
 // probability, up to the first that it rejects.
 func (e *Engine) acceptedDrafts(r *request, drafts int) (n int) {
-	for n < drafts && e.uniformDeviate(uint64(r.job.ID), uint64(r.output+n)) < e.set.AcceptanceRate {
+	for n < drafts && e.Uniform(uint64(r.job.ID), uint64(r.output+n)) < e.set.AcceptanceRate {
 		n++
 	}
 	return n

@@ -151,26 +151,23 @@ func servingDifferences(sides []Side) (out []Difference) {
 			return 0, 0
 		}
 	}
-	unknown := func(*tools.Point) (mean, n float64) { return 0, 0 }
-	each := func(of func(*tools.Point) *float64) func(*tools.Point) (mean, n float64) {
-		return func(p *tools.Point) (mean, n float64) {
-			if sum := of(p); sum != nil && p.OK != nil && *p.OK > 0 {
-				return *sum / *p.OK, *p.OK
-			}
-			return 0, 0
+	each := func(p *tools.Point, sum *float64) (mean, n float64) {
+		if sum != nil && p.OK != nil && *p.OK > 0 {
+			return *sum / *p.OK, *p.OK
 		}
+		return 0, 0
 	}
 	type quantity struct {
 		what    string
 		matters float64 // relative
 		get     func(*result.Point) (mean, n float64)
-		theirs  func(*tools.Point) (mean, n float64)
+		theirs  func(*tools.Point) (mean, n float64) // nil: not known
 	}
 	all := []quantity{
-		{"window, mean s", 0.1, func(p *result.Point) (mean, n float64) { return p.Seconds.Window, 1 }, unknown},
-		{"prompts, mean tokens", 0.01, tokens(metric.InputTokens), each(func(p *tools.Point) *float64 { return p.InputTokens })},
-		{"cached, mean tokens", 0.01, tokens(metric.CachedTokens), unknown},
-		{"answers, mean tokens", 0.01, tokens(metric.OutputTokens), each(func(p *tools.Point) *float64 { return p.OutputTokens })},
+		{"window, mean s", 0.1, func(p *result.Point) (mean, n float64) { return p.Seconds.Window, 1 }, nil},
+		{"prompts, mean tokens", 0.01, tokens(metric.InputTokens), func(p *tools.Point) (mean, n float64) { return each(p, p.InputTokens) }},
+		{"cached, mean tokens", 0.01, tokens(metric.CachedTokens), nil},
+		{"answers, mean tokens", 0.01, tokens(metric.OutputTokens), func(p *tools.Point) (mean, n float64) { return each(p, p.OutputTokens) }},
 	}
 	if slices.ContainsFunc(sides, func(s Side) bool { return len(s.Others) > 0 }) {
 		all = append(all, quantity{"requests a load, mean", 0.01, func(p *result.Point) (mean, n float64) { return float64(p.Requests.Due), 1 }, func(p *tools.Point) (mean, n float64) {
@@ -212,8 +209,10 @@ func meanOver(s Side, of func(*result.Point) (mean, n float64), theirs func(*too
 	}
 	for _, r := range s.Others {
 		for i := range r.Points {
-			x, k := theirs(&r.Points[i])
-			mean, n = mean+x*k, n+k
+			if theirs != nil {
+				x, k := theirs(&r.Points[i])
+				mean, n = mean+x*k, n+k
+			}
 		}
 	}
 	return mean / n, n

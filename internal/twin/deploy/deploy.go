@@ -5,6 +5,7 @@ package deploy
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -227,48 +228,51 @@ func (d *Deployment) checkParallel() error {
 
 // checkKnobs refuses numbers that would make hardware of nothing, or free.
 func (d *Deployment) checkKnobs() error {
-	e, f, s := &d.Efficiency, &d.Settings.Frontend, &d.Settings
-	if !(d.MemoryUtilization > 0 && d.MemoryUtilization <= 1) {
-		return say.Errorf("gpu_memory_utilization is %v, it must be above 0 and at most 1", d.MemoryUtilization).WithHint("vLLM's default is 0.92")
-	}
-	// A fit goes down to a hundred-thousandth: a CPU as the stand-in is faster.
-	const least = 1e-6
-	for _, share := range []struct {
-		name string
-		v    float64
-	}{{"bandwidth_efficiency", e.Bandwidth}, {"compute_efficiency", e.Compute}, {"attention_efficiency", e.Attention}, {"prompt_attention_efficiency", e.PromptAttention}} {
-		if !(share.v >= least && share.v <= 1) {
-			return say.Errorf("%s is %v, it is a share of the datasheet's rate: above 0 and at most 1", share.name, share.v).WithHint("a machine that is faster than its datasheet has a scale below 1")
-		}
-	}
-	if !(e.CollectiveGBs >= 1e-3 && e.CollectiveGBs <= 1e5) {
-		return say.Errorf("allreduce_gb_per_s is %v, it must be between 0.001 and 100000", e.CollectiveGBs)
-	}
-	if d.IsLockstep() && !(e.ExchangeGBs >= 1e-3 && e.ExchangeGBs <= 1e5) {
-		return say.Errorf("exchange_gb_per_s is %v, it must be between 0.001 and 100000", e.ExchangeGBs)
-	}
-	if !(e.Scale >= 1e-3 && e.Scale <= 1e4) {
-		return say.Errorf("scale is %v, it must be between 0.001 and 10000", e.Scale).WithHint("it is a factor on the duration of steps")
-	}
-	if !(d.LaunchCV >= 0 && d.LaunchCV <= 1) {
-		return say.Errorf("launch_cv is %v, it must be between 0 and 1", d.LaunchCV).WithHint("0.03 makes the launches of a server differ by some percent, as launches do")
-	}
-	if !(f.Contention >= 0 && f.Contention <= 1) {
-		return say.Errorf("frontend_contention is %v, it must be between 0 and 1", f.Contention)
-	}
-	for _, t := range []struct {
-		name    string
-		v, most time.Duration
+	const (
+		share  = "it is a share of the datasheet's rate: above 0 and at most 1"
+		faster = "a machine that is faster than its datasheet has a scale below 1"
+		least  = 1e-6 // a fit goes down to a hundred-thousandth: a CPU as the stand-in is faster
+		rates  = "it must be between 0.001 and 100000"
+	)
+	for _, k := range []struct {
+		name        string
+		least, most float64
+		must, hint  string
 	}{
-		{"step_overhead", e.PerStep, time.Minute}, {"row_overhead", e.PerRequest, time.Minute}, {"prefill_overhead", e.PerPrefill, time.Minute}, {"prompt_overhead", e.PerPrompt, time.Minute},
-		{"layer_overhead", e.PerLayer, time.Second}, {"launch_overhead", e.PerLaunch, time.Second}, {"allreduce_latency", e.Collective, time.Second}, {"exchange_latency", e.Exchange, time.Second},
-		{"frontend_latency", f.Latency, time.Minute}, {"frontend_request", f.PerRequest, time.Minute}, {"frontend_prompt_token", f.PerPromptToken, time.Second},
-		{"frontend_step", f.PerStep, time.Minute}, {"frontend_chunk", f.PerChunk, time.Minute}, {"slow_time", s.SlowTime, 24 * time.Hour},
+		{"gpu_memory_utilization", math.SmallestNonzeroFloat64, 1, "it must be above 0 and at most 1", "vLLM's default is 0.92"},
+		{"bandwidth_efficiency", least, 1, share, faster},
+		{"compute_efficiency", least, 1, share, faster},
+		{"attention_efficiency", least, 1, share, faster},
+		{"prompt_attention_efficiency", least, 1, share, faster},
+		{"allreduce_gb_per_s", 1e-3, 1e5, rates, ""},
+		{"exchange_gb_per_s", 1e-3, 1e5, rates, ""},
+		{"scale", 1e-3, 1e4, "it must be between 0.001 and 10000", "it is a factor on the duration of steps"},
+		{"launch_cv", 0, 1, "it must be between 0 and 1", "0.03 makes the launches of a server differ by some percent, as launches do"},
+		{"frontend_contention", 0, 1, "it must be between 0 and 1", ""},
 	} {
-		if t.v < 0 || t.v > t.most {
-			return say.Errorf("%s is %v, it must be at most %v", t.name, t.v, t.most)
+		v, _ := d.Field(k.name).(*float64)
+		if matters := k.name != "exchange_gb_per_s" || d.IsLockstep(); matters && !(*v >= k.least && *v <= k.most) {
+			return say.Errorf("%s is %v, %s", k.name, *v, k.must).WithHint(k.hint)
 		}
 	}
+	for _, k := range []struct {
+		most  time.Duration
+		names []string
+	}{
+		{time.Minute, []string{"step_overhead", "row_overhead", "prefill_overhead", "prompt_overhead"}},
+		{time.Second, []string{"layer_overhead", "launch_overhead", "allreduce_latency", "exchange_latency"}},
+		{time.Minute, []string{"frontend_latency", "frontend_request"}},
+		{time.Second, []string{"frontend_prompt_token"}},
+		{time.Minute, []string{"frontend_step", "frontend_chunk"}},
+		{24 * time.Hour, []string{"slow_time"}},
+	} {
+		for _, name := range k.names {
+			if t, _ := d.Field(name).(*time.Duration); *t < 0 || *t > k.most {
+				return say.Errorf("%s is %v, it must be at most %v", name, *t, k.most)
+			}
+		}
+	}
+	s := &d.Settings
 	const widest = 1 << 12
 	if s.BlockSize < 1 || s.BlockSize > widest {
 		return say.Errorf("block_size is %d, it must be between 1 and %d", s.BlockSize, widest).WithHint("vLLM's default is 16 tokens, on a CPU 128")

@@ -61,19 +61,21 @@ func (s *Settings) Check() error {
 			return fmt.Errorf("%s is %d, it must be at least %d", c.name, c.v, c.min)
 		}
 	}
-	switch {
-	case !(s.Watermark >= 0 && s.Watermark < 1):
+	if !(s.Watermark >= 0 && s.Watermark < 1) {
 		return fmt.Errorf("watermark is %v, it must be at least 0 and below 1", s.Watermark)
-	case !(s.AcceptanceRate >= 0 && s.AcceptanceRate <= 1):
-		return fmt.Errorf("acceptance_rate is %v, it must be between 0 and 1", s.AcceptanceRate)
-	case !(s.WindowShare >= 0 && s.WindowShare <= 1e6):
-		return fmt.Errorf("window_share is %v", s.WindowShare)
-	case !(s.StepJitter >= 0 && s.StepJitter <= 10):
-		return fmt.Errorf("step_jitter is %v, it must be between 0 and 10", s.StepJitter)
-	case !(s.Frontend.Jitter >= 0 && s.Frontend.Jitter <= 10):
-		return fmt.Errorf("frontend_jitter is %v, it must be between 0 and 10", s.Frontend.Jitter)
-	case !(s.SlowCV >= 0 && s.SlowCV <= 2):
-		return fmt.Errorf("slow_cv is %v, it must be between 0 and 2", s.SlowCV)
+	}
+	for _, c := range []struct {
+		name    string
+		v, most float64
+	}{
+		{"acceptance_rate", s.AcceptanceRate, 1}, {"window_share", s.WindowShare, 1e6}, {"step_jitter", s.StepJitter, 10},
+		{"frontend_jitter", s.Frontend.Jitter, 10}, {"slow_cv", s.SlowCV, 2},
+	} {
+		if !(c.v >= 0 && c.v <= c.most) {
+			return fmt.Errorf("%s is %v, it must be between 0 and %v", c.name, c.v, c.most)
+		}
+	}
+	switch {
 	case s.SlowTime < 0 || s.SlowTime == 0 && s.SlowCV > 0:
 		return fmt.Errorf("slow_time is %v, it must be above 0", s.SlowTime)
 	case s.MaxNumBatchedTokens < s.MaxNumSeqs:

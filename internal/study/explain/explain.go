@@ -321,14 +321,15 @@ func Diagnose(c *Case) Diagnosis {
 		return cmp.Or(cmp.Compare(seen(&b), seen(&a)), cmp.Compare(b.rankWeight(), a.rankWeight()))
 	})
 	limitFirst(open)
-	if why := doubtText(c, open); why != "" {
-		d.Primary = notKnown(c, why, open)
-		d.Primary.Excluded, d.Primary.Untested, d.Also = excluded, untested, c.heldBeside(nil, nil)
-		return d
+	sure, why := Possible, doubtText(c, open)
+	if why == "" {
+		sure = confidenceInFirst(c, open)
+		if c.Unasked && sure == Possible && !open[0].measured { // a guess beside twins that would know
+			why = "what the client saw fits several causes, and no twin was asked"
+		}
 	}
-	sure := confidenceInFirst(c, open)
-	if c.Unasked && sure == Possible && !open[0].measured { // a guess beside twins that would know
-		d.Primary = notKnown(c, "what the client saw fits several causes, and no twin was asked", open)
+	if why != "" {
+		d.Primary = notKnown(c, why, open)
 		d.Primary.Excluded, d.Primary.Untested, d.Also = excluded, untested, c.heldBeside(nil, nil)
 		return d
 	}

@@ -41,13 +41,21 @@ func (r *Request) metricValue(m metric.Name) float64 {
 
 // SymptomValue gives the value of a symptom in milliseconds, ok false where no request has one.
 func SymptomValue(s Symptom, list []Request) (float64, bool) {
-	var v []float64
-	for i := range list {
-		if x := list[i].metricValue(s.Metric); list[i].Measured && !math.IsNaN(x) {
-			v = append(v, x*1e3)
-		}
+	v := s.valuesOf(list)
+	for i := range v {
+		v[i] *= 1e3
 	}
 	return statistic(s.Of, v)
+}
+
+// valuesOf are those of the symptom's metric in seconds.
+func (s Symptom) valuesOf(list []Request) (v []float64) {
+	for i := range list {
+		if x := list[i].metricValue(s.Metric); list[i].Measured && !math.IsNaN(x) {
+			v = append(v, x)
+		}
+	}
+	return v
 }
 
 // statistic is the one of a name; it sorts v.
@@ -232,18 +240,19 @@ func (s span) overlap(of []span) (sum float64) {
 	return sum
 }
 
+func lengthsOf(list []span) (lengths []float64) {
+	for _, s := range list {
+		lengths = append(lengths, s.to-s.from)
+	}
+	return lengths
+}
+
 // observeTail looks at the requests that have the symptom: the slowest tenth where it is
 // a tail, else all.
 func observeTail(s Symptom, list []Request, set setter) {
 	least := math.Inf(-1)
 	if s.Of != "mean" && s.Of != "p50" {
-		var v []float64
-		for i := range list {
-			if x := list[i].metricValue(s.Metric); list[i].Measured && !math.IsNaN(x) {
-				v = append(v, x)
-			}
-		}
-		if x, ok := statistic("p90", v); ok {
+		if x, ok := statistic("p90", s.valuesOf(list)); ok {
 			least = x
 		}
 	}
@@ -301,13 +310,8 @@ func observeTail(s Symptom, list []Request, set setter) {
 	set.mean(Beside, beside, "share")
 	set.mean(BesideBy, besideBy, "share")
 	if len(frozen) > 0 {
-		var lengths []float64
-		for _, x := range frozen {
-			lengths = append(lengths, (x.to-x.from)*1e3)
-		}
-		if x, ok := Statistic("p50", lengths); ok {
-			set(Standstill, x, "ms")
-		}
+		x, _ := statistic("p50", lengthsOf(frozen))
+		set(Standstill, x*1e3, "ms")
 	}
 }
 
@@ -406,11 +410,7 @@ func byClock(silences []span) []span {
 // first token as they began, or they are far longer than most, while a step has a budget of prompt
 // tokens.
 func silencesWithoutPrompt(silences []span, asked *prompts) []span {
-	var lengths []float64
-	for _, x := range silences {
-		lengths = append(lengths, x.to-x.from)
-	}
-	most, _ := Statistic("p90", lengths)
+	most, _ := statistic("p90", lengthsOf(silences))
 	return slices.DeleteFunc(slices.Clone(silences), func(x span) bool {
 		return asked.hasPendingPrompt(x) && (len(silences) < fewLengths || x.to-x.from < farLonger*most)
 	})

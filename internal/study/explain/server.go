@@ -6,75 +6,60 @@ import "pitot/internal/telemetry"
 // there are means alone, and of all requests: a percentile of a client's is never taken
 // apart by them.
 func (f Facts) AddServer(w *telemetry.Window) {
-	gauge := func(of telemetry.Signal, set func(d telemetry.Distribution)) {
-		if d, ok := w.Gauge(of); ok {
-			set(d)
+	set := func(s Signal, unit, from string) func(x float64, ok bool) {
+		return func(x float64, ok bool) {
+			if unit == "ms" {
+				x *= 1e3
+			}
+			if ok {
+				f.Set(s, x, unit, from)
+			}
 		}
 	}
-	gauge(telemetry.Running, func(d telemetry.Distribution) {
+	if d, ok := w.Gauge(telemetry.Running); ok {
 		f.Set(Running, d.Mean, "", FromServer)
 		f.Set(RunningMost, d.Max, "", FromServer)
 		f.Set(RunningUsual, d.P50, "", FromServer)
 		f.Set(Samples, float64(d.N), "", FromServer)
-	})
-	gauge(telemetry.Waiting, func(d telemetry.Distribution) {
+	}
+	if d, ok := w.Gauge(telemetry.Waiting); ok {
 		f.Set(Waiting, d.Mean, "", FromServer)
 		f.Set(WaitingOften, positiveShare(&d), "share", FromServer)
-	})
-	gauge(telemetry.KVUse, func(d telemetry.Distribution) {
+	}
+	if d, ok := w.Gauge(telemetry.KVUse); ok {
 		f.Set(KVUse, d.Mean, "share", FromServer)
 		f.Set(KVMost, d.Max, "share", FromServer)
-	})
-	mean := func(to Signal, sum, count telemetry.Signal) {
-		if x, ok := w.Ratio(sum, count); ok {
-			f.Set(to, x*1e3, "ms", FromServer)
-		}
 	}
-	mean(QueueMean, telemetry.QueueSum, telemetry.QueueCount)
-	mean(PrefillMean, telemetry.PrefillSum, telemetry.PrefillCount)
-	mean(DecodeMean, telemetry.DecodeSum, telemetry.DecodeCount)
-	if x, ok := w.Ratio(telemetry.Preemptions, telemetry.Requests); ok {
-		f.Set(Preempted, x, "", FromServer)
-	}
-	if x, ok := w.Ratio(telemetry.PrefixHits, telemetry.PrefixQueries); ok {
-		f.Set(HitShare, x, "share", FromServer)
-	}
-	if x, ok := w.Growth(telemetry.PrefillCount); ok {
-		f.Set(EngineServed, x, "", FromServer)
-	}
+	set(QueueMean, "ms", FromServer)(w.Ratio(telemetry.QueueSum, telemetry.QueueCount))
+	set(PrefillMean, "ms", FromServer)(w.Ratio(telemetry.PrefillSum, telemetry.PrefillCount))
+	set(DecodeMean, "ms", FromServer)(w.Ratio(telemetry.DecodeSum, telemetry.DecodeCount))
+	set(Preempted, "", FromServer)(w.Ratio(telemetry.Preemptions, telemetry.Requests))
+	set(HitShare, "share", FromServer)(w.Ratio(telemetry.PrefixHits, telemetry.PrefixQueries))
+	set(EngineServed, "", FromServer)(w.Growth(telemetry.PrefillCount))
 	// The process that serves a page of metrics is the one that answers; engines run in others.
 	for signal, from := range map[telemetry.Signal]string{telemetry.ProcessCPU: FromServer, telemetry.ListenerCPU: FromKernel} {
 		if x, ok := w.Rate(signal); ok && (from == FromKernel || !f.hasAll(FrontBusy)) {
 			f.Set(FrontBusy, x, "", from)
-			if each, ok := w.Ratio(signal, telemetry.PrefillCount); ok {
-				f.Set(FrontWork, each*1e3, "ms", from)
-			}
+			set(FrontWork, "ms", from)(w.Ratio(signal, telemetry.PrefillCount))
 		}
 	}
-	if x, ok := w.Rate(telemetry.ListenerWait); ok {
-		f.Set(FrontWaits, x, "share", FromKernel)
-	}
+	set(FrontWaits, "share", FromKernel)(w.Rate(telemetry.ListenerWait))
 	clock, is := w.Gauge(telemetry.GPUClock)
 	most, known := w.Gauge(telemetry.GPUClockMost)
-	if is && known && most.Max > 0 {
-		f.Set(ClockShare, min(clock.Mean/most.Max, 1), "share", FromGPU)
-	}
+	set(ClockShare, "share", FromGPU)(min(clock.Mean/most.Max, 1), is && known && most.Max > 0)
 	power, byPower := w.Rate(telemetry.GPUThrottledPower)
 	heat, byHeat := w.Rate(telemetry.GPUThrottledHeat)
 	if gpus, ok := w.Fact(telemetry.GPUs); ok && gpus > 0 {
-		if byPower || byHeat {
-			f.Set(Throttled, min((power+heat)/gpus, 1), "share", FromGPU)
-		}
-		if byPower {
-			f.Set(ByPower, min(power/gpus, 1), "share", FromGPU)
-		}
-		if byHeat {
-			f.Set(ByHeat, min(heat/gpus, 1), "share", FromGPU)
-		}
-		gauge(telemetry.GPUPowerLimit, func(d telemetry.Distribution) { f.Set(PowerLimit, d.Mean/gpus, "W", FromGPU) })
+		set(Throttled, "share", FromGPU)(min((power+heat)/gpus, 1), byPower || byHeat)
+		set(ByPower, "share", FromGPU)(min(power/gpus, 1), byPower)
+		set(ByHeat, "share", FromGPU)(min(heat/gpus, 1), byHeat)
+		limit, ok := w.Gauge(telemetry.GPUPowerLimit)
+		set(PowerLimit, "W", FromGPU)(limit.Mean/gpus, ok)
 	}
-	gauge(telemetry.GPUMemoryActive, func(d telemetry.Distribution) { f.Set(MemoryBusy, d.Mean, "share", FromGPU) })
-	gauge(telemetry.GPUTensorActive, func(d telemetry.Distribution) { f.Set(TensorBusy, d.Mean, "share", FromGPU) })
+	memory, ok := w.Gauge(telemetry.GPUMemoryActive)
+	set(MemoryBusy, "share", FromGPU)(memory.Mean, ok)
+	tensor, ok := w.Gauge(telemetry.GPUTensorActive)
+	set(TensorBusy, "share", FromGPU)(tensor.Mean, ok)
 }
 
 // positiveShare is about the share of samples above 0.

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"encoding/json"
+	"strings"
 
 	"pitot/internal/data/metric"
 )
@@ -22,15 +23,11 @@ func (f fields) readAIPerf() (*Result, error) {
 		Seconds: scalar("benchmark_duration"), OK: scalar("request_count"), Failed: scalar("error_request_count"),
 		RequestsPerS: scalar("request_throughput"), GoodPerS: scalar("goodput"), OutputTokensPerS: scalar("output_token_throughput"),
 		InputTokens: scalar("total_isl"), OutputTokens: scalar("total_osl"),
-		TTFT: f.aiperfSummary(nameInTool(metric.ServiceTTFT, metric.AIPerf)), TPOT: nil,
-		ITL: f.aiperfSummary("inter_chunk_latency"), E2E: f.aiperfSummary(nameInTool(metric.ServiceE2E, metric.AIPerf)),
+		TTFT: f.aiperfSummary(nameInTool(metric.ServiceTTFT, metric.AIPerf)),
+		TPOT: f.aiperfSummary(nameInTool(metric.TPOTn1, metric.AIPerf)), // one figure of each request, which it calls inter-token latency
+		ITL:  f.aiperfSummary("inter_chunk_latency"), E2E: f.aiperfSummary(nameInTool(metric.ServiceE2E, metric.AIPerf)),
 	}
-	// What AIPerf calls inter-token latency is one figure of each request.
-	p.TPOT = f.aiperfSummary(nameInTool(metric.TPOTn1, metric.AIPerf))
-	p.TTFT.setMeaning(fromSent)
-	p.TPOT.setMeaning("its inter_token_latency: (E2E − TTFT) / (tokens − 1) of each request")
-	p.ITL.setMeaning("its inter_chunk_latency: gaps between chunks")
-	p.E2E.setMeaning(fromSent)
+	p.setMeanings("its inter_token_latency: (E2E − TTFT) / (tokens − 1) of each request", "its inter_chunk_latency: gaps between chunks")
 	var summary []fields // an empty one says that there were none
 	if p.Failed == nil && json.Unmarshal(f["error_summary"], &summary) == nil && summary != nil {
 		failed := 0.
@@ -66,22 +63,7 @@ func (f fields) aiperfSummary(tag string) *Summary {
 	if !known {
 		return nil
 	}
-	scaled := func(key string) *float64 {
-		x := m.number(key)
-		if x != nil {
-			*x *= unit
-		}
-		return x
-	}
-	s := &Summary{N: m.number("count"), Mean: scaled("avg"), SD: scaled("std"), Min: scaled("min"), Max: scaled("max"), Percentiles: map[string]float64{}}
-	for k := range m {
-		if isPercentile(k) {
-			if x := scaled(k); x != nil {
-				s.Percentiles[k] = *x
-			}
-		}
-	}
-	return s.orNil()
+	return m.summary(unit, []string{"count", "avg", "std", "min", "max"}, m, strings.Clone)
 }
 
 // aiperfConfig finds the model and the load, which each version keeps

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -74,10 +75,7 @@ func (f fields) guidePoint(m fields) Point {
 	}
 	kind := strategy.textOf("type_") + strategy.textOf("kind")
 	p.Unlimited = strings.Contains(kind, "throughput")
-	p.TTFT.setMeaning(fromSent)
-	p.TPOT.setMeaning("(last token − start) / tokens: it includes TTFT")
-	p.ITL.setMeaning("the mean gap of each request, weighted by its tokens: no single gap is kept")
-	p.E2E.setMeaning(fromSent)
+	p.setMeanings("(last token − start) / tokens: it includes TTFT", "the mean gap of each request, weighted by its tokens: no single gap is kept")
 	return p
 }
 
@@ -92,24 +90,10 @@ func guideMean(m fields, metric, of string) *float64 {
 // guideSummary is a distribution over the requests that ended well.
 func guideSummary(m fields, metric string, unit float64) *Summary {
 	d := m.object(metric).object("successful")
-	scaled := func(x *float64) *float64 {
-		if x == nil {
-			return nil
-		}
-		y := *x * unit
-		return &y
-	}
-	s := &Summary{N: d.number("count"), Mean: scaled(d.number("mean")), SD: scaled(d.number("std_dev")),
-		Min: scaled(d.number("min")), Max: scaled(d.number("max")), Percentiles: map[string]float64{}}
-	if s.N != nil && *s.N == 0 {
+	if n := d.number("count"); n != nil && *n == 0 {
 		return nil
 	}
-	percentiles := d.object("percentiles")
-	for name, key := range map[string]string{"p0.1": "p001", "p1": "p01", "p5": "p05", "p10": "p10", "p25": "p25", "p50": "p50",
-		"p75": "p75", "p90": "p90", "p95": "p95", "p99": "p99", "p99.9": "p999"} {
-		if x := scaled(percentiles.number(key)); x != nil {
-			s.Percentiles[name] = *x
-		}
-	}
-	return s.orNil()
+	return d.summary(unit, []string{"count", "mean", "std_dev", "min", "max"}, d.object("percentiles"), func(key string) string {
+		return cmp.Or(map[string]string{"p001": "p0.1", "p01": "p1", "p05": "p5", "p999": "p99.9"}[key], key)
+	})
 }

@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -336,20 +338,36 @@ func (f fields) isUnlimited(key string) bool {
 
 // flatSummary is a summary of keys such as mean_ttft_ms and p99_ttft_ms.
 func (f fields) flatSummary(metric string) *Summary {
-	s := &Summary{
-		Mean: f.number("mean_" + metric), SD: f.number("std_" + metric),
-		Min: f.number("min_" + metric), Max: f.number("max_" + metric), Percentiles: map[string]float64{},
-	}
-	if x := f.number("median_" + metric); x != nil {
-		s.Percentiles["p50"] = *x
-	}
-	for k := range f {
-		p, ok := strings.CutSuffix(k, "_"+metric)
-		if !ok || !isPercentile(p) {
-			continue
+	at := "_" + metric
+	return f.summary(1, []string{"", "mean" + at, "std" + at, "min" + at, "max" + at}, f, func(key string) string {
+		p, ok := strings.CutSuffix(key, at)
+		switch {
+		case !ok:
+			return ""
+		case p == "median":
+			return "p50"
 		}
-		if x := f.number(k); x != nil {
-			s.Percentiles[p] = *x
+		return p
+	})
+}
+
+// summary is that of figures in a unit, which have the keys of n, mean, sd, min and max, and of
+// the percentiles in an object, whose keys have names.
+func (f fields) summary(unit float64, keys []string, percentiles fields, name func(key string) string) *Summary {
+	scaled := func(f fields, key string) *float64 {
+		x := f.number(key)
+		if x != nil {
+			*x *= unit
+		}
+		return x
+	}
+	s := &Summary{N: f.number(keys[0]), Mean: scaled(f, keys[1]), SD: scaled(f, keys[2]), Min: scaled(f, keys[3]), Max: scaled(f, keys[4]),
+		Percentiles: map[string]float64{}}
+	for _, key := range slices.Sorted(maps.Keys(percentiles)) { // "median" before "p50"
+		if p := name(key); isPercentile(p) {
+			if x := scaled(percentiles, key); x != nil {
+				s.Percentiles[p] = *x
+			}
 		}
 	}
 	return s.orNil()

@@ -19,10 +19,7 @@ func (f fields) vllmPoint(tool string) Point {
 		InputTokens: f.number("total_input_tokens"), OutputTokens: f.number("total_output_tokens"),
 		TTFT: figure(metric.ServiceTTFT), TPOT: figure(metric.TPOTn1), ITL: f.flatSummary("itl_ms"), E2E: figure(metric.ServiceE2E),
 	}
-	p.TTFT.setMeaning(fromSent)
-	p.TPOT.setMeaning("(E2E − TTFT) / (tokens − 1)")
-	p.ITL.setMeaning("gaps between events; of those that share a read nearly 0")
-	p.E2E.setMeaning(fromSent)
+	p.setMeanings("(E2E − TTFT) / (tokens − 1)", "gaps between events; of those that share a read nearly 0")
 	return p
 }
 
@@ -35,12 +32,12 @@ func (f fields) readVLLM() (*Result, error) {
 	return r, nil
 }
 
-// fromSent is where most tools begin to count.
-const fromSent = "counted from when a request was sent, not from when it was due"
-
-// setMeaning says what a tool means by a metric.
-func (s *Summary) setMeaning(what string) {
-	if s != nil {
-		s.What = what
+// setMeanings says what a tool means by metrics. Latencies all tools count from one time.
+func (p *Point) setMeanings(tpot, itl string) {
+	const fromSent = "counted from when a request was sent, not from when it was due"
+	for i, s := range []*Summary{p.TTFT, p.TPOT, p.ITL, p.E2E} {
+		if s != nil {
+			s.What = [...]string{fromSent, tpot, itl, fromSent}[i]
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,51 +133,16 @@ func (e *exampler) read(raw json.RawMessage) (s schema, opened int) {
 
 // merge takes over what another schema says too.
 func (s *schema) merge(p schema) {
-	if s.Type == nil {
-		s.Type = p.Type
-	}
-	if s.Properties == nil {
-		s.Properties = p.Properties
-	} else {
+	if s.Properties != nil {
 		maps.Copy(s.Properties, p.Properties)
 	}
 	s.Required = append(s.Required, p.Required...)
-	for _, f := range []struct{ mine, other *json.RawMessage }{
-		{&s.Const, &p.Const}, {&s.Default, &p.Default}, {&s.Items, &p.Items},
-	} {
-		if len(*f.mine) == 0 {
-			*f.mine = *f.other
-		}
-	}
-	for _, f := range []struct{ mine, other *[]json.RawMessage }{
-		{&s.Enum, &p.Enum}, {&s.Prefix, &p.Prefix}, {&s.AnyOf, &p.AnyOf}, {&s.OneOf, &p.OneOf},
-	} {
-		if len(*f.mine) == 0 {
-			*f.mine = *f.other
-		}
-	}
-	for _, f := range []struct{ mine, other **float64 }{
-		{&s.Minimum, &p.Minimum}, {&s.Maximum, &p.Maximum}, {&s.Above, &p.Above}, {&s.Below, &p.Below},
-	} {
-		if *f.mine == nil {
-			*f.mine = *f.other
-		}
-	}
-	if s.MaxItems == nil {
-		s.MaxItems = p.MaxItems
-	}
-	if s.MaxLength == nil {
-		s.MaxLength = p.MaxLength
-	}
 	s.MinItems, s.MinLength = max(s.MinItems, p.MinItems), max(s.MinLength, p.MinLength)
-	if s.MultipleOf == 0 {
-		s.MultipleOf = p.MultipleOf
-	}
-	if s.Pattern == "" {
-		s.Pattern = p.Pattern
-	}
-	if s.Format == "" {
-		s.Format = p.Format
+	mine, other := reflect.ValueOf(s).Elem(), reflect.ValueOf(p)
+	for i := range mine.NumField() {
+		if f := mine.Field(i); f.IsZero() {
+			f.Set(other.Field(i))
+		}
 	}
 }
 
@@ -317,16 +283,14 @@ func (s *schema) sampleNumber(whole bool) string {
 	if whole && step == 0 {
 		step = 1
 	}
-	n := 1.0
-	if step > 0 {
-		n = step * math.Ceil(1/step)
-	}
+	n := 0.0
 	raiseTo := func(least float64) {
 		n = least
 		if step > 0 {
 			n = step * math.Ceil(least/step)
 		}
 	}
+	raiseTo(1)
 	if s.Minimum != nil && n < *s.Minimum {
 		raiseTo(*s.Minimum)
 	}

@@ -70,10 +70,10 @@ func rooms() []room {
 		// reference must not make the same mistake
 		{"twin/serve/prom", ""},
 		{"twin/serve/example", ""},
-		{"twin/serve/lm", "twin"},
+		{"twin/serve/lm", "twin twin/serve/example"},
 		{"twin/serve/dialect", "twin twin/serve/lm twin/serve/prom"},
 		{"twin/serve/vllmapi", "twin twin/serve/dialect twin/serve/example twin/serve/lm twin/serve/prom"},
-		{"twin/serve/native", "twin twin/serve/dialect twin/serve/example twin/serve/lm"},
+		{"twin/serve/native", "twin twin/serve/dialect twin/serve/lm"},
 		{"twin/serve/sglangapi", "twin twin/serve/dialect twin/serve/example twin/serve/lm twin/serve/prom"},
 		// an engine: its row here, its line in twin/engines
 		{"twin/engine", "telemetry twin twin/serve/dialect"}, // what an engine is: a table

@@ -207,7 +207,7 @@ func (e *Engine) Step(now int64) twin.Step {
 		e.removeAborted()
 	}
 	for {
-		in, out, end := e.front.nextRequest(), e.front.nextEmission(), int64(math.MaxInt64)
+		in, out, end := e.front.in.next(), e.front.out.next(), int64(math.MaxInt64)
 		if len(e.flight) > 0 {
 			end = e.flight[0].end
 		}
@@ -221,11 +221,11 @@ func (e *Engine) Step(now int64) twin.Step {
 		e.now = max(e.now, at)
 		switch at {
 		case in:
-			if r := e.front.popRequest(); e.byID[r.job.ID] == r {
+			if r := e.front.in.pop().r; e.byID[r.job.ID] == r {
 				r.trace.Queued = e.now
 				e.enqueueWaiting(r)
 			}
-			if len(e.flight) == 0 && e.front.nextRequest() > at {
+			if len(e.flight) == 0 && e.front.in.next() > at {
 				e.launchSteps()
 			}
 		case end:
@@ -235,7 +235,7 @@ func (e *Engine) Step(now int64) twin.Step {
 			e.process(p)
 			e.launchSteps()
 		default:
-			if em := e.front.popEmission(); e.byID[em.ID] != nil {
+			if em := e.front.out.pop().em; e.byID[em.ID] != nil {
 				if em.Finish != "" {
 					delete(e.byID, em.ID)
 				}
@@ -425,8 +425,8 @@ type front struct {
 	cost twin.Frontend
 	free int64
 	last int64
-	in   []passing
-	out  []passing
+	in   fifo
+	out  fifo
 }
 
 // passing is a request that comes to the engine at a time, or an emission that goes out.
@@ -458,30 +458,22 @@ func (f *front) queueChunk(at int64, r *request, tokens int, finish string) {
 	f.out = append(f.out, passing{at: at, em: em})
 }
 
-func firstTime(list []passing) int64 {
-	if len(list) == 0 {
+// fifo has what passes in the order of its times.
+type fifo []passing
+
+// next is when the first passes, math.MaxInt64 where there is none.
+func (f *fifo) next() int64 {
+	if len(*f) == 0 {
 		return math.MaxInt64
 	}
-	return list[0].at
+	return (*f)[0].at
 }
 
-func (f *front) nextRequest() int64  { return firstTime(f.in) }
-func (f *front) nextEmission() int64 { return firstTime(f.out) }
-
-func (f *front) popRequest() *request {
-	r := f.in[0].r
-	f.in[0] = passing{}
-	if f.in = f.in[1:]; len(f.in) == 0 {
-		f.in = nil
+func (f *fifo) pop() passing {
+	p := (*f)[0]
+	(*f)[0] = passing{}
+	if *f = (*f)[1:]; len(*f) == 0 {
+		*f = nil
 	}
-	return r
-}
-
-func (f *front) popEmission() twin.Emission {
-	em := f.out[0].em
-	f.out[0] = passing{}
-	if f.out = f.out[1:]; len(f.out) == 0 {
-		f.out = nil
-	}
-	return em
+	return p
 }

@@ -75,6 +75,18 @@ func FixedFirst(prompts []Prompt, seed int64) int64 {
 	return int64(h >> 2)
 }
 
+// FirstOf is where the words begin of the answer to a request of a number: the same prompts have the
+// same answer where nothing is drawn, or what is drawn follows from a seed.
+func FirstOf(prompts []Prompt, number int64, temperature *float64, seed *int64) int64 {
+	switch {
+	case seed != nil:
+		return FixedFirst(prompts, *seed)
+	case temperature != nil && *temperature == 0:
+		return FixedFirst(prompts, 0)
+	}
+	return number
+}
+
 // isGiven says whether a token of the answer, and all after it, say what is
 // given.
 func (p *Plan) isGiven(token int) bool { return p.Given != nil && token >= p.lead }

@@ -1,5 +1,11 @@
 package lm
 
+import (
+	"encoding/json"
+
+	"pitot/internal/twin/serve/example"
+)
+
 // The tokens of a call that carry no text of its arguments: what a model
 // writes around it, which a server takes away.
 const (
@@ -14,6 +20,15 @@ type Call struct {
 	Args  string // JSON
 	Named bool   // the client named the function
 }
+
+// Function is one that the model may call.
+type Function struct {
+	Name       string          `json:"name"`
+	Parameters json.RawMessage `json:"parameters"` // as a JSON Schema
+}
+
+// NewCall is a call of it, with arguments that its schema allows.
+func (f *Function) NewCall() *Call { return &Call{Name: f.Name, Args: example.OfSchema(f.Parameters)} }
 
 // Tokens returns the number of tokens in the whole call.
 func (c *Call) Tokens() int {

@@ -64,8 +64,7 @@ type asked struct {
 	temperature *float64
 	seed        *int64
 	ignoreEOS   bool
-	call        *lm.Call // that the answer is
-	tools       []lm.Call
+	tools       []lm.Function
 }
 
 // generic is the maximum number of tokens in an answer where a request sets none.
@@ -104,19 +103,13 @@ func beginCall(s dialect.Served, req *dialect.Request, a asked) (*answering, *di
 	if p.Limit = a.limit; p.Limit <= 0 {
 		p.Limit = generic
 	}
-	p.Limit, p.Stops, p.Call = min(p.Limit, room), a.stops, a.call
-	first := req.N
-	if a.temperature != nil && *a.temperature == 0 || a.seed != nil {
-		var seed int64
-		if a.seed != nil {
-			seed = *a.seed
-		}
-		first = lm.FixedFirst([]lm.Prompt{w.prompt}, seed)
+	p.Limit, p.Stops = min(p.Limit, room), a.stops
+	prompts := []lm.Prompt{w.prompt}
+	first := lm.FirstOf(prompts, req.N, a.temperature, a.seed)
+	if i, calls := s.Model.CallsTool(len(a.tools), first); calls {
+		p.Call = a.tools[i].NewCall()
 	}
-	if i, calls := s.Model.CallsTool(len(a.tools), first); calls && p.Call == nil {
-		p.Call = &a.tools[i]
-	}
-	s.Model.AnswerKnown(p, []lm.Prompt{w.prompt}, req.Garble)
+	s.Model.AnswerKnown(p, prompts, req.Garble)
 	s.Model.SettleLengths(p, first, lm.Mode{Chat: a.chat, IgnoreEOS: a.ignoreEOS})
 	w.answer = s.Model.Begin(p, first)
 	call := &dialect.Call{

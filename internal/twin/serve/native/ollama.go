@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"pitot/internal/twin/serve/dialect"
-	"pitot/internal/twin/serve/example"
 	"pitot/internal/twin/serve/lm"
 )
 
@@ -58,10 +57,7 @@ func ollamaAnswer(s dialect.Served, req *dialect.Request, chat bool) (*dialect.C
 		Messages []ollamaMessage `json:"messages"`
 		Stream   *bool           `json:"stream"`
 		Tools    []struct {
-			Function struct {
-				Name       string          `json:"name"`
-				Parameters json.RawMessage `json:"parameters"`
-			} `json:"function"`
+			Function lm.Function `json:"function"`
 		} `json:"tools"`
 		Options struct {
 			Max         int      `json:"num_predict"`
@@ -100,7 +96,7 @@ func ollamaAnswer(s dialect.Served, req *dialect.Request, chat bool) (*dialect.C
 	}
 	for _, t := range in.Tools {
 		if chat && last != "tool" {
-			a.tools = append(a.tools, lm.Call{Name: t.Function.Name, Args: example.OfSchema(t.Function.Parameters)})
+			a.tools = append(a.tools, t.Function)
 		}
 	}
 	w, call, ok := beginCall(s, req, a)

@@ -142,9 +142,10 @@ func (p *pooling) newCall(req *dialect.Request, query string, texts []string, wh
 
 // poolingWriter writes an answer, which comes as a whole.
 type poolingWriter struct {
-	prompts []lm.Prompt
-	tokens  int // of all
-	whole   func([]byte, *poolingWriter) []byte
+	dialect.Writer // none: nothing is streamed
+	prompts        []lm.Prompt
+	tokens         int // of all
+	whole          func([]byte, *poolingWriter) []byte
 }
 
 // pseudoRandom returns a number derived from a text and a position.
@@ -179,25 +180,5 @@ func (w *poolingWriter) Whole(b []byte, _ []dialect.Part, _ dialect.Counts) []by
 	return w.whole(b, w)
 }
 
-// What follows implements [dialect.Writer] for streams, of which there are none.
-
-// Open implements [dialect.Writer].
-func (w *poolingWriter) Open(b []byte, _ int) []byte { return b }
-
-// Tokens implements [dialect.Writer].
-func (w *poolingWriter) Tokens(b []byte, _, _, _ int, _ string) ([]byte, bool) { return b, true }
-
 // Finish implements [dialect.Writer].
 func (w *poolingWriter) Finish(_ int, finish string) string { return finish }
-
-// Usage implements [dialect.Writer].
-func (w *poolingWriter) Usage(b []byte, _ dialect.Counts) []byte { return b }
-
-// Done implements [dialect.Writer].
-func (w *poolingWriter) Done(b []byte) []byte { return b }
-
-// Error implements [dialect.Writer].
-func (w *poolingWriter) Error(b []byte) []byte { return b }
-
-// Malformed implements [dialect.Writer].
-func (w *poolingWriter) Malformed(b []byte) []byte { return append(b, `{"data":[`...) }

@@ -77,8 +77,6 @@ func (w *sglangWriter) Tokens(b []byte, _, from, to int, finish string) ([]byte,
 
 // appendState appends the answer as it is.
 func (w *sglangWriter) appendState(b []byte, finish string) []byte {
-	b = append(append(append(b, `{"text":"`...), w.all...), `","output_ids":[`...)
-	b = append(append(b, w.ids...), ']')
 	why := "null"
 	switch {
 	case finish == "length":
@@ -88,8 +86,8 @@ func (w *sglangWriter) appendState(b []byte, finish string) []byte {
 	case finish != "":
 		why = `{"type":"stop","matched":2}`
 	}
-	return fmt.Appendf(b, `,"meta_info":{"id":%s,"finish_reason":%s,"prompt_tokens":%d,"weight_version":"default","total_retractions":0,"completion_tokens":%d,"cached_tokens":%d}}`,
-		w.id, why, w.prompt.Tokens, w.output, w.cached)
+	return fmt.Appendf(b, `{"text":"%s","output_ids":[%s],"meta_info":{"id":%s,"finish_reason":%s,"prompt_tokens":%d,"weight_version":"default","total_retractions":0,"completion_tokens":%d,"cached_tokens":%d}}`,
+		w.all, w.ids, w.id, why, w.prompt.Tokens, w.output, w.cached)
 }
 
 // Done implements [dialect.Writer].

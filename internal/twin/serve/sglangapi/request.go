@@ -70,14 +70,7 @@ type fields struct {
 
 // tool is a function that the model may call.
 type tool struct {
-	Function struct {
-		Name       string          `json:"name"`
-		Parameters json.RawMessage `json:"parameters"`
-	} `json:"function"`
-}
-
-func (t *tool) newCall() *lm.Call {
-	return &lm.Call{Name: t.Function.Name, Args: example.OfSchema(t.Function.Parameters)}
+	Function lm.Function `json:"function"`
 }
 
 // ask is the parsed form of a request.
@@ -311,7 +304,7 @@ func (r *ask) readTools(*api) *dialect.Reply {
 	case choice == "required" && len(r.Tools) == 0:
 		return rejectedReply("Tools cannot be empty if tool choice is set to required.")
 	case choice == "required":
-		r.plan.Call = r.Tools[0].newCall()
+		r.plan.Call = r.Tools[0].Function.NewCall()
 		return nil
 	case chosen:
 		return misreadReply("1 validation error:\n  body.tool_choice: Input should be 'auto', 'required' or 'none'")
@@ -324,7 +317,7 @@ func (r *ask) readTools(*api) *dialect.Reply {
 	}
 	for _, t := range r.Tools {
 		if t.Function.Name == named.Function.Name {
-			r.plan.Call = t.newCall()
+			r.plan.Call = t.Function.NewCall()
 			return nil
 		}
 	}
@@ -368,17 +361,10 @@ func (r *ask) checkContext(a *api) *dialect.Reply {
 // settleAnswer decides what the answer says; number is that of the request.
 func (r *ask) settleAnswer(a *api, number int64, garble bool) *dialect.Reply {
 	m, p := a.model, &r.plan
-	r.first = number
-	if greedy := r.Temperature != nil && *r.Temperature == 0; greedy || r.Seed != nil { // the same prompt has the same answer
-		seed := int64(0)
-		if r.Seed != nil {
-			seed = *r.Seed
-		}
-		r.first = lm.FixedFirst(r.prompts, seed)
-	}
+	r.first = lm.FirstOf(r.prompts, number, r.Temperature, r.Seed)
 	if p.Call == nil && r.chat && r.last != "tool" {
 		if i, calls := m.CallsTool(len(r.Tools), r.first); calls {
-			p.Call = r.Tools[i].newCall()
+			p.Call = r.Tools[i].Function.NewCall()
 		}
 	}
 	given, refused := r.constrainedAnswer()

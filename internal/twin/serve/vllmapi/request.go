@@ -343,7 +343,7 @@ func (r *reader) settleAnswer() *dialect.Reply {
 	}
 	if p.Call == nil && r.messages.last != "tool" {
 		if i, calls := m.CallsTool(len(r.tools), r.first); calls {
-			p.Call = r.tools[i].newCall()
+			p.Call = r.tools[i].Function.NewCall()
 		}
 	}
 	if r.constraint != nil && p.Call == nil {

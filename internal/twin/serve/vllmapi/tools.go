@@ -6,22 +6,13 @@ import (
 	"sync/atomic"
 
 	"pitot/internal/twin/serve/dialect"
-	"pitot/internal/twin/serve/example"
 	"pitot/internal/twin/serve/lm"
 )
 
 // tool is one entry of a request's tools.
 type tool struct {
-	Type     string `json:"type"`
-	Function *struct {
-		Name       string          `json:"name"`
-		Parameters json.RawMessage `json:"parameters"`
-	} `json:"function"`
-}
-
-// newCall is one of a tool, with arguments that its schema allows.
-func (t *tool) newCall() *lm.Call {
-	return &lm.Call{Name: t.Function.Name, Args: example.OfSchema(t.Function.Parameters)}
+	Type     string       `json:"type"`
+	Function *lm.Function `json:"function"`
 }
 
 // toolCall gives the call that tools and tool_choice ask for, nil for none.
@@ -54,7 +45,7 @@ func (b *body) toolCall() (call *lm.Call, auto []tool, refused *dialect.Reply) {
 	case !b.hasField("tool_choice"), choice == "auto":
 		return nil, tools, nil
 	case choice == "required":
-		return tools[0].newCall(), nil, nil
+		return tools[0].Function.NewCall(), nil, nil
 	case chosen:
 		return nil, nil, parameterReply("tool_choice", "", "Invalid value for `tool_choice`: %s! Only named tools, \"none\", \"auto\" or \"required\" are supported.", choice)
 	}
@@ -63,7 +54,7 @@ func (b *body) toolCall() (call *lm.Call, auto []tool, refused *dialect.Reply) {
 	if named.Function != nil {
 		for _, t := range tools {
 			if t.Function.Name == named.Function.Name {
-				call := t.newCall()
+				call := t.Function.NewCall()
 				call.Named = true
 				return call, nil, nil
 			}

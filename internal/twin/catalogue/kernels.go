@@ -127,8 +127,14 @@ type Of struct {
 //go:embed kernels.yaml
 var kernelFile []byte
 
+//go:embed usual.yaml
+var usualFile []byte
+
 // MeasuredKernels gives those of all accelerators that were measured.
 var MeasuredKernels = sync.OnceValue(func() []Kernels { return parseTable[Kernels](kernelFile) })
+
+// UsualKernels gives what stands in for those that were not measured.
+var UsualKernels = sync.OnceValue(func() Kernels { return parseTable[Kernels](usualFile)[0] })
 
 // KernelsOf gives those of an accelerator; those of one that was not measured
 // are empty.

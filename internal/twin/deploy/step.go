@@ -31,23 +31,6 @@ type Efficiency struct {
 	ExchangeGBs   float64       // 10⁹ bytes in a second of these two together
 }
 
-// What is taken where kernels were not measured: of data types, the middle of
-// the accelerators that were (SOURCES.md).
-var (
-	usualProduct = map[string]catalogue.Product{
-		"bf16":      {Floor: 3.9, Bandwidth: 0.81, Compute: 0.77},
-		"fp8":       {Floor: 6.8, Bandwidth: 0.71, Compute: 0.68, Quantise: 0.27},
-		"fp8_block": {Floor: 6.5, Bandwidth: 0.77, Compute: 0.65, Quantise: 0.55},
-		"fp4":       {Floor: 8, Bandwidth: 0.68, Compute: 0.46, Quantise: 0.85},
-		"int4":      {Floor: 6, Bandwidth: 0.8, Compute: 0.7},
-	}
-	usualExperts = catalogue.Experts{Floor: 30, PerExpert: 0.1, Bandwidth: 0.9, Compute: 0.4, Activations: 0.35}
-	usualDecode  = catalogue.Decode{Floor: 10, Bandwidth: 0.88}
-	usualPrompt  = catalogue.Prompt{Floor: 15, Compute: 0.6, Bandwidth: 0.35}
-	usualLatent  = catalogue.LatentDecode{Floor: 20, Bandwidth: 0.65, Compute: 0.8}
-	usualDelta   = catalogue.Delta{Floor: 5.4, Bandwidth: 0.85, PromptFloor: 12, Serial: 40, Compute: 0.2, PromptBandwidth: 0.5}
-)
-
 const (
 	defaultPerLayer = 10 * time.Microsecond
 	// What a step with prompts takes more of each layer. FlashInfer makes plans besides.
@@ -97,41 +80,38 @@ type kernels struct {
 
 // kernels finds them.
 func (d *Deployment) kernels() (k kernels) {
-	measured := catalogue.KernelsOf(d.Accelerator.Name)
+	measured, usual := catalogue.KernelsOf(d.Accelerator.Name), catalogue.UsualKernels()
 	kind, kv := kernelType(d.DType), kernelType(d.KVDType)
 	product := func(kind string) catalogue.Product {
 		if p, ok := measured.Products[kind]; ok {
 			return p
 		}
-		p := usualProduct[kind]
+		p := usual.Products[kind]
 		if r := d.Accelerator.Reached; kind == "bf16" || kind == "int4" {
 			p.Bandwidth, p.Compute = cmp.Or(r.Bandwidth, p.Bandwidth), cmp.Or(r.Compute, p.Compute)
 		}
 		return p
 	}
 	k.product, k.wide = product(kind), product("bf16")
-	k.experts, k.decode, k.prompt, k.latent, k.delta = usualExperts, usualDecode, usualPrompt, usualLatent, usualDelta
-	if x, ok := measured.Experts[kernelType(d.expertType())]; ok {
-		k.experts = x
-	}
-	if x, ok := measured.Decode[kv]; ok {
-		k.decode = x
-	}
-	if x, ok := measured.Prompt[kv]; ok {
-		k.prompt = x
-	}
-	if x, ok := measured.Latent[kv]; ok {
-		k.latent = x
-		k.latent.Floor = cmp.Or(x.Floor, usualLatent.Floor)
-	}
-	if measured.Delta.Kernels > 0 {
-		k.delta = measured.Delta
-	}
+	k.experts = ofType(measured.Experts, usual.Experts, kernelType(d.expertType()))
+	k.decode = ofType(measured.Decode, usual.Decode, kv)
+	k.prompt = ofType(measured.Prompt, usual.Prompt, kv)
+	k.latent = ofType(measured.Latent, usual.Latent, kv)
+	k.latent.Floor = cmp.Or(k.latent.Floor, usual.Latent["any"].Floor)
+	k.delta = cmp.Or(measured.Delta, usual.Delta)
 	k.reduce = d.reduceConstants(&measured, d.TensorParallel)
 	if d.IsLockstep() {
 		k.exchange = d.exchangeConstants(&measured)
 	}
 	return k
+}
+
+// ofType are the constants of a data type as measured, else the usual ones of any.
+func ofType[T any](measured, usual map[string]T, kind string) T {
+	if x, ok := measured[kind]; ok {
+		return x
+	}
+	return usual["any"]
 }
 
 // fillEfficiency sets what was left open to what the catalogue has.

@@ -459,7 +459,7 @@ func (c *Case) finding(x *candidate, sure Confidence) Finding {
 	if x.cause == Throttling {
 		x.evidence = append(x.evidence, c.Facts.evidenceOf([]Signal{ByPower, ByHeat, PowerLimit})...)
 	}
-	f := Finding{Cause: x.cause, Claim: w.claim, Confidence: sure, Gain: x.gain, Evidence: c.uniqueEvidence(x.evidence), Confirm: w.confirm}
+	f := Finding{Cause: x.cause, Claim: w.Claim, Confidence: sure, Gain: x.gain, Evidence: c.uniqueEvidence(x.evidence), Confirm: w.Confirm}
 	if c.Twin != nil {
 		for i, t := range c.Twin.Trials[x.cause] {
 			if t.Gain < Least {
@@ -474,8 +474,8 @@ func (c *Case) finding(x *candidate, sure Confidence) Finding {
 			}
 		}
 	}
-	if f.Try == nil && w.knob != "" && !c.wasTried(x.cause) {
-		f.Try = &Trial{Knob: w.knob, To: w.to, ChangesAnswers: w.knob == "quantization"}
+	if f.Try == nil && w.Knob != "" && !c.wasTried(x.cause) {
+		f.Try = &Trial{Knob: w.Knob, To: w.To, ChangesAnswers: w.Knob == "quantization"}
 	}
 	return f
 }

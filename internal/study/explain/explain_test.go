@@ -215,13 +215,13 @@ func TestRules(t *testing.T) {
 	}
 	for _, cause := range causes {
 		for _, m := range every {
-			if w := wording(cause, m, Facts{}); w.claim == "" || w.confirm == "" {
+			if w := wording(cause, m, Facts{}); w.Claim == "" || w.Confirm == "" {
 				t.Errorf("%s of %s has no words", cause, m)
 			}
 		}
 	}
-	if len(wordings) != len(causes) {
-		t.Errorf("%d wordings of %d causes", len(wordings), len(causes))
+	if len(wordings()) != len(causes) {
+		t.Errorf("%d wordings of %d causes", len(wordings()), len(causes))
 	}
 }
 
@@ -360,7 +360,7 @@ func TestSGLangsNames(t *testing.T) {
 		for _, m := range []metric.Name{metric.TTFT, metric.TPOT} {
 			for _, f := range []Facts{{}, {HitShare: {Value: 0.5}}} {
 				w := wordingFor(&sglang.Kind, cause, m, f)
-				for _, text := range []string{w.claim, w.confirm, w.knob, InWords(&sglang.Kind, string(cause))} {
+				for _, text := range []string{w.Claim, w.Confirm, w.Knob, InWords(&sglang.Kind, string(cause))} {
 					for _, alone := range []string{"vllm", "max_num", "gpu_memory_utilization", "enable_prefix_caching", "async_scheduling", "tensor_parallel_size"} {
 						if strings.Contains(text, alone) {
 							t.Errorf("%s of %s: %q", cause, m, text)

@@ -490,13 +490,9 @@ func measuredOf(seen []explain.Request) (n int) {
 
 // clientsOf are the facts that no server told.
 func clientsOf(f explain.Facts) explain.Facts {
-	return maps.Collect(func(yield func(explain.Signal, explain.Reading) bool) {
-		for signal, reading := range f {
-			if reading.From != explain.FromServer && !yield(signal, reading) {
-				return
-			}
-		}
-	})
+	f = maps.Clone(f)
+	maps.DeleteFunc(f, func(_ explain.Signal, r explain.Reading) bool { return r.From == explain.FromServer })
+	return f
 }
 
 // toldByServer are the facts of its metrics.
@@ -610,22 +606,15 @@ func ChangedLimits(dirA string, a *result.Run, dirB string, b *result.Run) (list
 		if both++; both > loadsQuickly {
 			break
 		}
-		of := [2]Point{}
-		for side, x := range []struct {
-			dir string
-			run *result.Run
-			at  int
-		}{{dirA, a, i}, {dirB, b, k}} {
-			of[side] = pointAt(x.dir, x.run, x.at)
-		}
-		if !isLimited(&of[0]) || !isLimited(&of[1]) {
+		first, second := pointAt(dirA, a, i), pointAt(dirB, b, k)
+		if !isLimited(&first) || !isLimited(&second) {
 			continue
 		}
-		for _, was := range of[0].Symptoms {
-			for _, is := range of[1].Symptoms {
+		for _, was := range first.Symptoms {
+			for _, is := range second.Symptoms {
 				from, to := was.Primary.Cause, is.Primary.Cause
 				if was.Symptom == is.Symptom && !slices.Contains(was.Alike(), to) && !slices.Contains(is.Alike(), from) && from != explain.Unknown && to != explain.Unknown {
-					list = append(list, Change{was.Symptom, of[0].Load, of[0].Name(from), of[1].Name(to)})
+					list = append(list, Change{was.Symptom, first.Load, first.Name(from), second.Name(to)})
 				}
 			}
 		}

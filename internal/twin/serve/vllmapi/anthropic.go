@@ -148,8 +148,7 @@ func (b *body) toolsOfMessages(chat map[string]any) {
 	}
 	var list []any
 	for _, t := range tools {
-		list = append(list, map[string]any{"type": "function", "function": map[string]any{
-			"name": t.Name, "description": t.Description, "parameters": t.Schema}})
+		list = append(list, functionTool(map[string]any{"name": t.Name, "description": t.Description, "parameters": t.Schema}))
 	}
 	chat["tools"], chat["tool_choice"] = list, "auto"
 	var choice struct{ Type, Name string }
@@ -160,8 +159,13 @@ func (b *body) toolsOfMessages(chat map[string]any) {
 	case "none":
 		chat["tool_choice"] = "none"
 	case "tool":
-		chat["tool_choice"] = map[string]any{"type": "function", "function": map[string]any{"name": choice.Name}}
+		chat["tool_choice"] = functionTool(map[string]any{"name": choice.Name})
 	}
+}
+
+// functionTool is a function, or its name, as a chat has it.
+func functionTool(function any) map[string]any {
+	return map[string]any{"type": "function", "function": function}
 }
 
 // anthropicFailure is a refusal as this route words it: without its parameter.

@@ -133,7 +133,7 @@ func (b *body) toolsOfResponse(chat map[string]any) {
 	var list []any
 	for _, t := range tools {
 		if string(t["type"]) == `"function"` {
-			list = append(list, map[string]any{"type": "function", "function": t})
+			list = append(list, functionTool(t))
 		}
 	}
 	if len(list) == 0 {
@@ -144,7 +144,7 @@ func (b *body) toolsOfResponse(chat map[string]any) {
 	switch {
 	case !b.hasField("tool_choice"):
 	case json.Unmarshal(b.m["tool_choice"], &choice) == nil:
-		chat["tool_choice"] = map[string]any{"type": "function", "function": map[string]any{"name": choice.Name}}
+		chat["tool_choice"] = functionTool(map[string]any{"name": choice.Name})
 	default:
 		chat["tool_choice"] = b.m["tool_choice"]
 	}
@@ -183,16 +183,13 @@ func (w *responsesWriter) itemID() string {
 // appendEvent appends an event: the fields before its number, which are in the order of the
 // alphabet but for the type, and those behind it.
 func (w *responsesWriter) appendEvent(b []byte, kind string, before, behind []byte) []byte {
-	b = append(append(append(b, "event: "...), kind...), "\ndata: {"...)
-	b = append(append(b, before...), `,"sequence_number":`...)
-	b = strconv.AppendInt(b, int64(w.events), 10)
-	w.events++
-	b = append(b, behind...)
-	b = append(append(append(b, `,"type":"`...), kind...), '"')
+	end := `"` + kind + `"`
 	if kind == "response.function_call_arguments.done" {
-		b = append(append(append(b, `,"name":"`...), w.called...), '"')
+		end += `,"name":"` + string(w.called) + `"`
 	}
-	return append(b, "}\n\n"...)
+	b = fmt.Appendf(b, "event: %s\ndata: {%s,\"sequence_number\":%d%s,\"type\":%s}\n\n", kind, before, w.events, behind, end)
+	w.events++
+	return b
 }
 
 // Open implements [dialect.Writer].
@@ -347,13 +344,10 @@ func (w *responsesWriter) appendResponse(b []byte, status string) []byte {
 		usage = w.usageJSON()
 	}
 	raw := func(name, unset string) string {
-		if w.echo.hasField(name) {
-			var tidy bytes.Buffer
-			if json.Compact(&tidy, w.echo.m[name]) == nil {
-				return tidy.String()
-			}
+		if !w.echo.hasField(name) {
+			return unset
 		}
-		return unset
+		return tidyJSON(w.echo.m[name], unset)
 	}
 	float := func(name string, unset float64) string {
 		text := strconv.FormatFloat(w.echo.floatField(name, unset), 'g', -1, 64)
@@ -373,6 +367,15 @@ func (w *responsesWriter) appendResponse(b []byte, status string) []byte {
 		float("presence_penalty", 0), float("frequency_penalty", 0))
 }
 
+// tidyJSON is a value without spaces, unset where there is none.
+func tidyJSON(raw json.RawMessage, unset string) string {
+	var tidy bytes.Buffer
+	if json.Compact(&tidy, raw) != nil {
+		return unset
+	}
+	return tidy.String()
+}
+
 // responseID is that of the response, whatever items there are by now.
 func (w *responsesWriter) responseID() string {
 	return (&responsesWriter{number: w.number}).prefixedID("resp")
@@ -389,13 +392,7 @@ func (w *responsesWriter) echoedTools() (tools, choice string) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		field := func(name string) string {
-			var tidy bytes.Buffer
-			if json.Compact(&tidy, t[name]) != nil {
-				return "null"
-			}
-			return tidy.String()
-		}
+		field := func(name string) string { return tidyJSON(t[name], "null") }
 		fmt.Fprintf(&b, `{"name":%s,"parameters":%s,"strict":%s,"type":%s,"allowed_callers":null,"async":null,"defer_loading":null,"description":%s,"output_schema":null}`,
 			field("name"), field("parameters"), field("strict"), field("type"), field("description"))
 	}

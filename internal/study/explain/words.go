@@ -2,10 +2,9 @@ package explain
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"sync"
-
-	"go.yaml.in/yaml/v3"
 
 	"pitot/internal/data/metric"
 )
@@ -109,12 +108,12 @@ func throttledWords(w words, f Facts) words {
 	return w
 }
 
-//go:embed words.yaml
+//go:embed words.json
 var wordFile []byte
 
-// wordings are those of all causes.
+// wordings are those of all causes, in vLLM's names.
 var wordings = sync.OnceValue(func() (of map[Cause]words) {
-	if err := yaml.Unmarshal(wordFile, &of); err != nil {
+	if err := json.Unmarshal(wordFile, &of); err != nil {
 		panic(err)
 	}
 	return of

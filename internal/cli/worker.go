@@ -89,7 +89,7 @@ func fleetToken(e *Env, b *plan.Bus) (string, error) {
 // leastToken is the minimum number of characters in a token of a server that listens.
 const leastToken = 16
 
-// crewOf is who carries out the loads of a plan with workers, whom it gathers when the first
+// crewOf returns the crew that carries out the loads of a plan with workers, whom it gathers when the first
 // load begins; it gives what to do at the end.
 func crewOf(ctx context.Context, e *Env, p *plan.Fleet, tell func(line string)) (run.Crew, func(), error) {
 	if p.IsRemote() {

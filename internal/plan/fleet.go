@@ -26,7 +26,7 @@ const AutoFleet = -1
 // IsRemote reports whether the workers are not started by this process.
 func (f *Fleet) IsRemote() bool { return f.NATS != "" || f.Listen != "" }
 
-// Bus is what is shown to the NATS server that the processes of a fleet share. All files.
+// Bus holds the credentials for the NATS server that the processes of a fleet share. All files.
 type Bus struct {
 	TokenFile string // "" for the variable
 	NkeyFile  string
@@ -36,7 +36,7 @@ type Bus struct {
 	JoinTimeout time.Duration // for workers, or for a run
 }
 
-// Working is what `pitot worker` is told.
+// Working holds the settings of `pitot worker`.
 type Working struct {
 	Join string // URL of the run's NATS server
 	Bus  Bus
@@ -46,7 +46,7 @@ const usualJoinTimeout = 10 * time.Minute
 
 const fleetExample = "for example --fleet 4, or --fleet 'nats://nats.example:4222?workers=4&token_file=fleet.token'"
 
-// busParameters are what the query of a fleet's URL may have, besides workers.
+// busParameters lists the parameters of a fleet's URL besides workers.
 var busParameters = []struct {
 	name string
 	at   func(*Bus) *string

@@ -27,7 +27,7 @@ type CheckModel struct {
 	Advice string // what to do when it did not pass
 }
 
-// checkText is what a check says. Where there is none a share is written with its counts, and a
+// checkText returns the words of a check. Where there is none a share is written with its counts, and a
 // count with its unit.
 type checkText struct{ Value, Limit string }
 

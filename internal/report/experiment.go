@@ -116,7 +116,7 @@ func nothingYet(r *experiment.Record) string {
 	return "undecided: no launch is complete"
 }
 
-// carriedText is what a configuration carries, with its interval.
+// carriedText returns the load that a configuration carries, with its interval.
 func carriedText(s *experiment.Standing) string {
 	return boundMark(s) + perS(*s.Carries) + rangeText(s.Interval)
 }

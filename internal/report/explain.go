@@ -128,7 +128,7 @@ func trialSentence(f *explain.Finding, of explain.Symptom) string {
 	return " Try " + trialText(f, of) + "."
 }
 
-// evidenceTexts are what speaks for a finding.
+// evidenceTexts returns the evidence for a finding.
 func evidenceTexts(f *explain.Finding) (list []string) {
 	for i := range f.Evidence {
 		list = append(list, evidenceText(&f.Evidence[i]))
@@ -136,7 +136,7 @@ func evidenceTexts(f *explain.Finding) (list []string) {
 	return list
 }
 
-// claimText is what was found of a symptom, as a sentence.
+// claimText returns the finding of a symptom as a sentence.
 func claimText(p *inspect.Point, d *explain.Diagnosis) string {
 	return fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, d.Primary.Claim, confidenceText(&d.Primary))
 }

@@ -15,7 +15,7 @@ func (c Chance) Normal(n, a, b uint64) float64 {
 	return math.Sqrt(-2*math.Log(c.Uniform(n, a)+0x1p-54)) * math.Cos(2*math.Pi*c.Uniform(n, b))
 }
 
-// Stepper is what engines of hardware have in common: the chances in their steps, and who
+// Stepper holds what engines of hardware share: the chances in their steps, and who
 // looks at these. It implements a part of [Model].
 type Stepper struct {
 	Chance

@@ -264,7 +264,7 @@ func splitID(global int64) (worker int32, id int64) {
 	return int32(global >> workerShift), global & (1<<workerShift - 1)
 }
 
-// part is whose records a frame holds. Within one part ids are unique.
+// part identifies the load and the worker that a frame has records of. Within one part ids are unique.
 type part struct{ point, worker int32 }
 
 func (f *Frame) partKey() part { return part{f.Point, f.Worker} }

@@ -58,7 +58,7 @@ func ofPoint[T any]() []column[T] {
 	}
 }
 
-// valueOrZero is what is pointed to.
+// valueOrZero returns the value that is pointed to, 0 for nil.
 func valueOrZero[T any](x *T) (value T) {
 	if x != nil {
 		value = *x

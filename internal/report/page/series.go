@@ -104,7 +104,7 @@ type detail struct {
 	traces, stamps                  int // requests in full, and their chunks at most
 }
 
-// detailOf is what there is room for on a page of a number of points.
+// detailOf returns the detail that there is room for on a page of a number of points.
 func detailOf(points int) detail {
 	switch {
 	case points > 20:

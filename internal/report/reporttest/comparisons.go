@@ -32,7 +32,7 @@ func LaunchSide(name string, n int, factor float64, edit func(run *result.Run, i
 	return s
 }
 
-// contest is what is compared, and how.
+// contest describes a comparison.
 type contest struct {
 	Clauses, Primary string // as of the command line
 	Sides            []struct {

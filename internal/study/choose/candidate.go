@@ -29,7 +29,7 @@ type Set struct {
 	Value string `json:"value"`
 }
 
-// EngineShape is what engines have in common that differ in their settings alone.
+// EngineShape holds the settings that engines share which differ in their settings alone.
 type EngineShape struct {
 	Offer          Offer
 	Engine         *engine.Kind

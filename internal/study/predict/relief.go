@@ -105,7 +105,7 @@ func onceIf(turns bool, to string) []string {
 	return []string{to}
 }
 
-// value is what a deployment has the setting at, as it is written.
+// value returns the setting of a deployment, as it is written.
 func (k *knob) value(d *deploy.Deployment) string {
 	if k.from != nil {
 		return k.from(d)

@@ -50,7 +50,7 @@ func commonSetting(name string) int {
 	return slices.IndexFunc(common, func(names []string) bool { return slices.Contains(names, name) })
 }
 
-// settingOwner is whose own setting has a name: the deployment's engine before others.
+// settingOwner returns the engine that has a setting of a name of its own: the deployment's engine before others.
 func (d *Deployment) settingOwner(name string) (*engine.Kind, *engine.Setting) {
 	for _, k := range append([]*engine.Kind{d.Kind}, engines.All()...) {
 		if s, ok := k.OwnSetting(name); ok {

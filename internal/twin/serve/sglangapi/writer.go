@@ -202,7 +202,7 @@ func (w *writer) finishReason(finish string) string {
 	return finish
 }
 
-// matchedStop is what stopped an answer: a string, or the token that ends one.
+// matchedStop returns what stopped an answer: a string, or the token that ends one.
 func (w *writer) matchedStop(c *choice) string {
 	switch {
 	case c.finish != "stop":

@@ -124,8 +124,9 @@ const confirmTime = 5 * time.Second
 // place is where a coordinator and its workers meet.
 type place struct {
 	bus.Access
-	own    bool // this process starts the NATS server
-	beside bool // the workers are processes of this machine: a local hub is enough, and their journals are read where they write them
+	own    bool   // this process starts the NATS server
+	where  string // the command by which workers join, "" where they are started here
+	beside bool   // the workers are processes of this machine: a local hub is enough, and their journals are read where they write them
 }
 
 // Listen returns a coordinator of workers of this machine, which join at a local hub.
@@ -136,7 +137,7 @@ func Listen(v result.Version, size int) (*Coordinator, error) {
 // listenAt returns a coordinator at a local hub, at an embedded server or at the user's own.
 func listenAt(v result.Version, size int, at place, say func(line string)) (_ *Coordinator, err error) {
 	c := &Coordinator{
-		build: BuildID(v), size: size, beside: at.beside, lead: leadTime, late: lostAfter, id: runID(strings.ToLower(rand.Text()[:10])), say: say,
+		build: BuildID(v), size: size, beside: at.beside, where: at.where, lead: leadTime, late: lostAfter, id: runID(strings.ToLower(rand.Text()[:10])), say: say,
 		members: make([]*member, size), news: make(chan struct{}, 1), told: make(chan struct{}, 1),
 	}
 	defer func() {
@@ -228,10 +229,6 @@ func NewRemote(v result.Version, p *plan.Fleet, token string, tell func(line str
 	} else {
 		shown = p.NATS
 	}
-	c, err := listenAt(v, p.Workers, place{Access: at, own: own}, tell)
-	if err != nil {
-		return nil, noBus(err)
-	}
 	show := ""
 	switch {
 	case b.TokenFile != "":
@@ -239,7 +236,11 @@ func NewRemote(v result.Version, p *plan.Fleet, token string, tell func(line str
 	case token != "":
 		show = ", with " + plan.TokenVariable + " in its environment"
 	}
-	c.wait, c.where = b.JoinTimeout, "pitot worker --join "+shown+show
+	c, err := listenAt(v, p.Workers, place{Access: at, own: own, where: "pitot worker --join " + shown + show}, tell)
+	if err != nil {
+		return nil, noBus(err)
+	}
+	c.wait = b.JoinTimeout
 	return c, nil
 }
 

@@ -41,6 +41,8 @@ func Assign(to any, value string) error {
 		*to = d
 	case *string:
 		*to = value
+	default:
+		panic(fmt.Sprintf("engine: a setting of type %T", to)) // else its value would be lost
 	}
 	return nil
 }

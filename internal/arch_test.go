@@ -39,86 +39,86 @@ func rooms() []room {
 		{"say/unreadable", "say userfile"},           // why a file that a user named cannot be read
 		{"tokenizer", "say say/unreadable userfile"}, // the tokenizers that models are published with
 		{"clock", ""},                                // monotonic nanoseconds, alarms
-		{"wire/stamp", "clock"},                      // sockets, and when what is read from them arrived
-		{"stat", ""},                                 // percentiles, intervals, tests: pure functions
+		{"client/stamp", "clock"},                    // sockets, and when what is read from them arrived
+		{"stats", ""},                                // percentiles, intervals, tests: pure functions
 		{"telemetry", ""},                            // what servers and GPUs tell of themselves: the vocabulary, the names, the text format
 		{"cost", "say"},                              // prices and what they make of rates: pure functions
-		{"data/metric", "stat telemetry"},            // the catalogue of metrics
-		{"data/result", "data/metric stat"},          // run.json and its schema: what it was
-		{"report/reasons", "data/result say"},        // the sentences of typed reasons
-		{"data/rundir", "data/result say say/unreadable userfile"}, // names, state and result of a run directory
-		{"data/parquet", ""}, // Parquet files: pages, columns, rows
-		{"data/record", "data/rundir data/parquet userfile"}, // rows, chunks, journal: what happened
-		{"data/spill", "stat"},                               // more than memory should hold: columns, sorted records, order statistics
-		{"slo", "say data/metric"},
-		{"data/marks", "data/result"}, // the data of marks: what the records do not contain
+		{"results/metric", "stats telemetry"},        // the catalogue of metrics
+		{"results/result", "results/metric stats"},   // run.json and its schema: what it was
+		{"report/reasons", "results/result say"},     // the sentences of typed reasons
+		{"results/rundir", "results/result say say/unreadable userfile"}, // names, state and result of a run directory
+		{"results/parquet", ""}, // Parquet files: pages, columns, rows
+		{"results/record", "results/rundir results/parquet userfile"}, // rows, chunks, journal: what happened
+		{"results/spill", "stats"},                                    // more than memory should hold: columns, sorted records, order statistics
+		{"slo", "say results/metric"},
+		{"results/marks", "results/result"}, // the data of marks: what the records do not contain
 		// asked
 		{"workload/seed", ""},
 		{"workload/token", "workload/seed"},
-		{"workload/arrival", "workload/seed say stat"},
-		{"workload/plain", "data/parquet userfile"}, // files as plain text, whatever they are packed in
-		{"workload/field", ""},                      // what the fields of requests are called in files
-		{"workload", "workload/seed workload/token say workload/arrival stat workload/plain data/spill say/unreadable userfile workload/field"},
+		{"workload/arrival", "workload/seed say stats"},
+		{"workload/plain", "results/parquet userfile"}, // files as plain text, whatever they are packed in
+		{"workload/field", ""},                         // what the fields of requests are called in files
+		{"workload", "workload/seed workload/token say workload/arrival stats workload/plain results/spill say/unreadable userfile workload/field"},
 		{"workload/question", "say workload workload/seed workload/token"}, // requests whose answers are known, and the check of these
 		// engine
-		{"twin", ""},
-		{"twin/vllm", "twin"},
-		{"twin/catalogue", "say userfile"},
-		{"twin/fleet", "twin"},
-		{"twin/sglang", "twin"},
+		{"sim", ""},
+		{"sim/vllm", "sim"},
+		{"sim/catalogue", "say userfile"},
+		{"sim/fleet", "sim"},
+		{"sim/sglang", "sim"},
 		// the server in front of it: never imports wire, since an instrument and its
 		// reference must not make the same mistake
-		{"twin/serve/prom", ""},
-		{"twin/serve/example", ""},
-		{"twin/serve/lm", "twin twin/serve/example"},
-		{"twin/serve/dialect", "twin twin/serve/lm twin/serve/prom"},
-		{"twin/serve/vllmapi", "twin twin/serve/dialect twin/serve/example twin/serve/lm twin/serve/prom"},
-		{"twin/serve/native", "twin twin/serve/dialect twin/serve/lm"},
-		{"twin/serve/sglangapi", "twin twin/serve/dialect twin/serve/example twin/serve/lm twin/serve/prom"},
-		// an engine: its row here, its line in twin/engines
-		{"twin/engine", "telemetry twin twin/serve/dialect"}, // what an engine is: a table
-		{"twin/engine/vllm", "say telemetry twin twin/engine twin/serve/vllmapi twin/vllm"},
-		{"twin/engine/sglang", "say telemetry twin twin/engine twin/serve/dialect twin/serve/native twin/serve/sglangapi twin/sglang"},
-		{"twin/engine/fixed", "twin twin/engine"},
-		{"twin/engines", "telemetry twin/engine twin/engine/fixed twin/engine/sglang twin/engine/vllm twin/serve/dialect twin/serve/native twin/serve/vllmapi"}, // all of them
-		{"twin/deploy", "twin twin/catalogue twin/fleet say userfile twin/engine twin/engines"},
-		{"twin/serve", "twin twin/serve/dialect twin/serve/lm twin/serve/prom wire/stamp clock say twin/engine twin/engines"},
-		{"workload/profile", "say workload workload/arrival workload/plain workload/seed workload/token stat say/unreadable workload/field"}, // what a log was like, without text: logs, the profile, the workload of one
-		{"plan", "workload workload/arrival workload/question slo say data/rundir cost workload/seed workload/profile say/unreadable userfile twin/engines"},
+		{"sim/serve/prom", ""},
+		{"sim/serve/example", ""},
+		{"sim/serve/lm", "sim sim/serve/example"},
+		{"sim/serve/dialect", "sim sim/serve/lm sim/serve/prom"},
+		{"sim/serve/vllmapi", "sim sim/serve/dialect sim/serve/example sim/serve/lm sim/serve/prom"},
+		{"sim/serve/native", "sim sim/serve/dialect sim/serve/lm"},
+		{"sim/serve/sglangapi", "sim sim/serve/dialect sim/serve/example sim/serve/lm sim/serve/prom"},
+		// an engine: its row here, its line in sim/engines
+		{"sim/engine", "telemetry sim sim/serve/dialect"}, // what an engine is: a table
+		{"sim/engine/vllm", "say telemetry sim sim/engine sim/serve/vllmapi sim/vllm"},
+		{"sim/engine/sglang", "say telemetry sim sim/engine sim/serve/dialect sim/serve/native sim/serve/sglangapi sim/sglang"},
+		{"sim/engine/fixed", "sim sim/engine"},
+		{"sim/engines", "telemetry sim/engine sim/engine/fixed sim/engine/sglang sim/engine/vllm sim/serve/dialect sim/serve/native sim/serve/vllmapi"}, // all of them
+		{"sim/deploy", "sim sim/catalogue sim/fleet say userfile sim/engine sim/engines"},
+		{"sim/serve", "sim sim/serve/dialect sim/serve/lm sim/serve/prom client/stamp clock say sim/engine sim/engines"},
+		{"workload/profile", "say workload workload/arrival workload/plain workload/seed workload/token stats say/unreadable workload/field"}, // what a log was like, without text: logs, the profile, the workload of one
+		{"config", "workload workload/arrival workload/question slo say results/rundir cost workload/seed workload/profile say/unreadable userfile sim/engines"},
 		// measured
-		{"wire/api", "workload workload/token data/record data/result say"}, // the dialects of targets, one file each
-		{"wire", "wire/stamp data/record clock wire/api"},
-		{"telemetry/scrape", "clock data/record telemetry wire wire/api twin/engines"}, // pages of metrics, asked again and again
-		{"telemetry/local", "clock telemetry telemetry/scrape"},                        // what the machine of a server tells: nvidia-smi, /proc
-		{"load", "workload workload/seed wire wire/stamp twin data/record clock wire/api telemetry tokenizer"},
-		{"measure/judge", "data/record data/spill data/result stat data/metric"}, // what a measurement is worth: checks, balance, steady state
-		{"measure", "measure/judge data/record data/spill data/result slo stat data/metric telemetry cost data/marks"},
-		{"target", "plan tokenizer wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api telemetry telemetry/scrape telemetry/local say/unreadable userfile twin/engine twin/engines"}, // what is measured: opened, asked, adapted to
-		{"run/search", "say data/result stat data/metric"}, // which load next: decisions without clock, socket or file
-		{"run/estimate", "plan run/search"},                // what a plan will send, take and cost
-		{"run/hits", "twin twin/vllm data/marks"},          // what a prefix cache is expected to have of a load's prompts
-		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/question workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost run/hits twin workload/profile say/unreadable userfile run/estimate report/reasons"},
-		{"fleet/bus", "userfile"},         // messages and journals between processes: a NATS client, and a socket of this machine
-		{"fleet/natsserver", "fleet/bus"}, // the embedded NATS server of pitot-fleet
-		{"fleet", "clock data/marks data/record data/result data/rundir fleet/bus load plan run say"}, // one load carried out by several processes
-		{"study/explain", "data/metric stat telemetry"},                                               // what limits a server: rules over facts
-		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy stat say target data/metric measure cost userfile twin/engines"},
-		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy data/record telemetry wire/api plan slo stat twin/engine twin/engines"},                       // a run as the evidence that explain weighs
-		{"study/calibrate", "plan run study/predict target twin/deploy workload data/record data/result data/rundir say twin/catalogue"},                                                     // a server's twin, by loads chosen for it
-		{"study/choose", "cost data/metric data/record load measure plan run say slo stat study/predict twin twin/catalogue twin/deploy workload workload/arrival twin/engine twin/engines"}, // which deployment carries a load for the least money
-		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric say"},
-		{"study/tools", "run/audit say data/result data/metric say/unreadable userfile"},                                                         // what other tools wrote, read as what they say
-		{"study/compare", "study/tools data/rundir data/result stat say data/metric say/unreadable userfile data/record measure report/reasons"}, // what changed between systems
-		{"experiment/decide", "stat"},                         // what launches say together: who carries how much, what is given up, when there is enough
-		{"experiment/server", "say data/rundir twin/engines"}, // a server that a command starts, and what it tells of its settings
-		{"experiment", "experiment/server plan slo workload/seed twin/deploy twin/catalogue target run study/explain study/inspect study/predict experiment/decide data/metric data/result data/rundir cost stat say say/unreadable userfile"}, // from a contract to a decision: the plan, its launches, the record
+		{"client/api", "workload workload/token results/record results/result say"}, // the dialects of targets, one file each
+		{"client", "client/stamp results/record clock client/api"},
+		{"telemetry/scrape", "clock results/record telemetry client client/api sim/engines"}, // pages of metrics, asked again and again
+		{"telemetry/local", "clock telemetry telemetry/scrape"},                              // what the machine of a server tells: nvidia-smi, /proc
+		{"loadgen", "workload workload/seed client client/stamp sim results/record clock client/api telemetry tokenizer"},
+		{"metrics/validity", "results/record results/spill results/result stats results/metric"}, // what a measurement is worth: checks, balance, steady state
+		{"metrics", "metrics/validity results/record results/spill results/result slo stats results/metric telemetry cost results/marks"},
+		{"target", "config tokenizer client client/stamp sim sim/deploy sim/serve results/record results/result workload workload/seed workload/token clock say results/metric client/api telemetry telemetry/scrape telemetry/local say/unreadable userfile sim/engine sim/engines"}, // what is measured: opened, asked, adapted to
+		{"capacity", "say results/result stats results/metric"}, // which load next: decisions without clock, socket or file
+		{"session/estimate", "config capacity"},                 // what a plan will send, take and cost
+		{"session/hits", "sim sim/vllm results/marks"},          // what a prefix cache is expected to have of a load's prompts
+		{"session", "config loadgen metrics results/record results/marks results/spill results/rundir results/result slo client client/stamp workload workload/question workload/seed workload/token workload/arrival clock say target capacity stats results/metric client/api metrics/validity telemetry telemetry/scrape cost session/hits sim workload/profile say/unreadable userfile session/estimate report/reasons"},
+		{"workers/bus", "userfile"},           // messages and journals between processes: a NATS client, and a socket of this machine
+		{"workers/natsserver", "workers/bus"}, // the embedded NATS server of pitot-fleet
+		{"workers", "clock results/marks results/record results/result results/rundir workers/bus loadgen config session say"}, // one load carried out by several processes
+		{"analysis/explain", "results/metric stats telemetry"},                                                                 // what limits a server: rules over facts
+		{"analysis/predict", "analysis/explain config session loadgen results/record results/rundir results/result workload sim sim/catalogue sim/deploy stats say target results/metric metrics cost userfile sim/engines"},
+		{"analysis/inspect", "results/metric results/result say analysis/explain analysis/predict sim/deploy results/record telemetry client/api config slo stats sim/engine sim/engines"},                    // a run as the evidence that explain weighs
+		{"analysis/calibrate", "config session analysis/predict target sim/deploy workload results/record results/result results/rundir say sim/catalogue"},                                                   // a server's twin, by loads chosen for it
+		{"analysis/choose", "cost results/metric results/record loadgen metrics config session say slo stats analysis/predict sim sim/catalogue sim/deploy workload workload/arrival sim/engine sim/engines"}, // which deployment carries a load for the least money
+		{"analysis/audit", "config session metrics sim/serve results/record results/result stats workload results/metric say"},
+		{"analysis/tools", "analysis/audit say results/result results/metric say/unreadable userfile"},                                                              // what other tools wrote, read as what they say
+		{"analysis/compare", "analysis/tools results/rundir results/result stats say results/metric say/unreadable userfile results/record metrics report/reasons"}, // what changed between systems
+		{"experiment/decide", "stats"},                          // what launches say together: who carries how much, what is given up, when there is enough
+		{"experiment/server", "say results/rundir sim/engines"}, // a server that a command starts, and what it tells of its settings
+		{"experiment", "experiment/server config slo workload/seed sim/deploy sim/catalogue target session analysis/explain analysis/inspect analysis/predict experiment/decide results/metric results/result results/rundir cost stats say say/unreadable userfile"}, // from a contract to a decision: the plan, its launches, the record
 		// shown
-		{"report/export", "measure data/metric data/parquet data/record data/result say stat wire/api data/spill"}, // a run in the formats of others
-		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric workload workload/arrival workload/profile experiment study/choose report/reasons twin/engines"},
-		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/choose study/compare telemetry experiment"}, // a run or a comparison as one HTML file, with charts
-		{"cli", "fleet plan tokenizer study/inspect study/tools run run/search run/audit study/calibrate study/choose study/compare study/predict report data/record data/rundir data/result slo twin/catalogue twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/question workload/token workload/profile experiment say/unreadable userfile twin/engines"},
+		{"report/export", "metrics results/metric results/parquet results/record results/result say stats client/api results/spill"}, // a run in the formats of others
+		{"report", "analysis/explain analysis/inspect slo results/record results/result analysis/audit analysis/compare analysis/tools analysis/predict sim/deploy stats say results/metric workload workload/arrival workload/profile experiment analysis/choose report/reasons sim/engines"},
+		{"report/page", "results/metric results/record results/result results/spill metrics report say stats analysis/choose analysis/compare telemetry experiment"}, // a run or a comparison as one HTML file, with charts
+		{"cli", "workers config tokenizer analysis/inspect analysis/tools session capacity analysis/audit analysis/calibrate analysis/choose analysis/compare analysis/predict report results/record results/rundir results/result slo sim/catalogue sim/deploy sim/serve say target report/export client/api report/page session/estimate workload workload/question workload/token workload/profile experiment say/unreadable userfile sim/engines"},
 		{"cmd/pitot", "cli"},
-		{"cmd/pitot-fleet", "cli fleet/bus fleet/natsserver"},
+		{"cmd/pitot-fleet", "cli workers/bus workers/natsserver"},
 	}
 }
 
@@ -139,16 +139,16 @@ type dependency struct {
 
 func dependencies() []dependency {
 	return []dependency{
-		{"golang.org/x/sys", "kernel stamps, socket options and clocks that package syscall does not have", "clock wire wire/stamp data/rundir run"},
+		{"golang.org/x/sys", "kernel stamps, socket options and clocks that package syscall does not have", "clock client client/stamp results/rundir session"},
 		{"golang.org/x/text", "Unicode's normalization forms, which tokenizers ask for", "tokenizer"},
 		{"golang.org/x/term", "is it a terminal, and how wide", "cli"},
-		{"go.yaml.in/yaml/v3", "config files, with the line of a mistake", "plan twin/catalogue twin/deploy workload/profile experiment"},
-		{"github.com/parquet-go/parquet-go", "what a Parquet file's footer and heads of pages hold, and how its numbers are packed", "data/parquet"},
-		{"github.com/klauspost/compress", "Parquet files and workloads in Zstandard and Snappy; gzip responses, block by block", "data/parquet workload/plain wire"},
-		{"github.com/andybalholm/brotli", "Parquet files of others in Brotli", "data/parquet"},
-		{"github.com/pierrec/lz4/v4", "Parquet files of others in LZ4", "data/parquet"},
-		{"github.com/nats-io/nats.go", "messages and journals between the processes of a fleet, over whatever network lies between", "fleet/bus"},
-		{"github.com/nats-io/nats-server/v2", "its server in the process of pitot-fleet, so that --fleet listen:// needs nothing installed", "fleet/natsserver"},
+		{"go.yaml.in/yaml/v3", "config files, with the line of a mistake", "config sim/catalogue sim/deploy workload/profile experiment"},
+		{"github.com/parquet-go/parquet-go", "what a Parquet file's footer and heads of pages hold, and how its numbers are packed", "results/parquet"},
+		{"github.com/klauspost/compress", "Parquet files and workloads in Zstandard and Snappy; gzip responses, block by block", "results/parquet workload/plain client"},
+		{"github.com/andybalholm/brotli", "Parquet files of others in Brotli", "results/parquet"},
+		{"github.com/pierrec/lz4/v4", "Parquet files of others in LZ4", "results/parquet"},
+		{"github.com/nats-io/nats.go", "messages and journals between the processes of a fleet, over whatever network lies between", "workers/bus"},
+		{"github.com/nats-io/nats-server/v2", "its server in the process of pitot-fleet, so that --fleet listen:// needs nothing installed", "workers/natsserver"},
 		{"github.com/rogpeppe/go-internal", "scripts of the command line", ""},
 		{"github.com/google/go-cmp", "differences that can be read", ""},
 		{"pgregory.net/rapid", "properties, with counterexamples made small", ""},
@@ -264,7 +264,7 @@ func TestRooms(t *testing.T) {
 // pure are the rooms that say that they have no clock, socket or file, and mean what
 // they stand on too.
 func pure() []string {
-	return []string{"stat", "data/result", "twin", "twin/vllm", "run/search", "workload/seed", "study/explain", "experiment/decide"}
+	return []string{"stats", "results/result", "sim", "sim/vllm", "capacity", "workload/seed", "analysis/explain", "experiment/decide"}
 }
 
 // What a pure room imports, however far down, is pure too.
@@ -321,14 +321,14 @@ func TestRoomsFlowOneWay(t *testing.T) {
 
 // The instrument and its reference share nothing, tests included: who tests
 // the one with the other's code proves nothing.
-func TestMockIsApartFromWire(t *testing.T) {
+func TestMockIsApartFromClient(t *testing.T) {
 	for _, f := range files(t) {
-		if !strings.HasPrefix(f.dir(), "internal/twin") {
+		if !strings.HasPrefix(f.dir(), "internal/sim") {
 			continue
 		}
 		for _, path := range f.imports {
 			switch name, _ := inside(path); name {
-			case "wire", "load", "target", "run":
+			case "client", "loadgen", "target", "session":
 				t.Errorf("%s imports %s", f.path, name)
 			}
 		}

@@ -28,16 +28,16 @@ func denials() map[string]denial {
 	clock := denial{imports: []string{"pitot/internal/clock"}, calls: []string{
 		"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.AfterFunc", "time.NewTimer", "time.NewTicker", "time.Tick",
 	}}
-	socket := denial{imports: []string{"net", "pitot/internal/wire/stamp"}}
+	socket := denial{imports: []string{"net", "pitot/internal/client/stamp"}}
 	return map[string]denial{
 		"clock": clock, "time": clock, "wall time": clock,
 		"socket": socket, "sockets": socket,
 		"file":      {imports: []string{"os", "io/fs"}},
 		"I/O":       {imports: []string{"os", "io/fs", "net", "net/http", "syscall", "golang.org/x/sys/unix"}},
-		"HTTP":      {imports: []string{"net/http", "pitot/internal/wire"}},
+		"HTTP":      {imports: []string{"net/http", "pitot/internal/client"}},
 		"goroutine": {goes: true},
-		"model":     {imports: []string{"pitot/internal/twin/catalogue"}},
-		"hardware":  {imports: []string{"pitot/internal/twin/catalogue", "pitot/internal/twin/deploy"}},
+		"model":     {imports: []string{"pitot/internal/sim/catalogue"}},
+		"hardware":  {imports: []string{"pitot/internal/sim/catalogue", "pitot/internal/sim/deploy"}},
 	}
 }
 
@@ -157,7 +157,7 @@ func TestDenials(t *testing.T) {
 // A file or a room that a document names in backquotes is there.
 var named = regexp.MustCompile("`([a-z][a-zA-Z0-9_./-]*)`")
 
-// ARCHITECTURE.md has a row for each room but those of single engines, which twin/engines
+// ARCHITECTURE.md has a row for each room but those of single engines, which sim/engines
 // lists, and what it and CONTRIBUTING.md name is there.
 func TestDocumentsNameWhatIsThere(t *testing.T) {
 	there := func(path string) bool {
@@ -192,7 +192,7 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 		}
 	}
 	for _, r := range rooms() {
-		if r.dir() != r.name && !seen[r.name] && filepath.Dir(r.name) != "twin/engine" {
+		if r.dir() != r.name && !seen[r.name] && filepath.Dir(r.name) != "sim/engine" {
 			t.Errorf("ARCHITECTURE.md has no row for %s", r.name)
 		}
 	}

@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"pitot/bench/setup"
-	"pitot/internal/plan"
+	"pitot/internal/analysis/audit"
+	"pitot/internal/config"
 	"pitot/internal/report"
-	"pitot/internal/run/audit"
 )
 
 func main() {
@@ -77,7 +77,7 @@ func main() {
 // standard is the load that clients of this field are compared with: 50 ms to the first
 // token, then 100 tokens a second.
 func standard() audit.Reference {
-	var usual plan.Audit
-	plan.Reset(&usual)
+	var usual config.Audit
+	config.Reset(&usual)
 	return audit.Reference{TTFT: usual.TTFT, ITL: usual.ITL, Tokens: usual.Tokens}
 }

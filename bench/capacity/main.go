@@ -29,12 +29,12 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/capacity"
 	"pitot/internal/cli"
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
 	"pitot/internal/report/reasons"
-	"pitot/internal/run/search"
-	"pitot/internal/stat"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
+	"pitot/internal/stats"
 )
 
 func main() {
@@ -139,7 +139,7 @@ func agree(found []*result.Capacity) {
 		if c.Estimate == nil || c.CI95 == nil {
 			continue
 		}
-		se := math.Log(c.CI95[1]/c.CI95[0]) / 2 / stat.NormalQuantile(0.975)
+		se := math.Log(c.CI95[1]/c.CI95[0]) / 2 / stats.NormalQuantile(0.975)
 		logs, weights = append(logs, math.Log(*c.Estimate)), append(weights, 1/(se*se))
 	}
 	if len(logs) < 2 {
@@ -156,7 +156,7 @@ func agree(found []*result.Capacity) {
 		q += w * (logs[i] - mean) * (logs[i] - mean)
 	}
 	df := float64(len(logs) - 1)
-	most := stat.ChiSquaredQuantile(0.99, df)
+	most := stats.ChiSquaredQuantile(0.99, df)
 	verdict := "they agree"
 	if q > most {
 		verdict = "they differ by more than their intervals say"
@@ -170,17 +170,17 @@ func expected(found []*result.Capacity, times float64) (load float64, why string
 	least := math.Inf(1)
 	for claim := range found[0].Limits {
 		eps := found[0].Limits[claim].Allowed
-		var shares []stat.Share
+		var shares []stats.Share
 		for _, c := range found {
-			steps, _ := search.EarlierOf(&result.Run{Capacity: c})
+			steps, _ := capacity.EarlierOf(&result.Run{Capacity: c})
 			for i := range steps {
 				s := &steps[i].Seen
-				if claim < len(s.Violations) && s.N > 0 && slices.Contains([]string{search.Centre, search.Main, search.Verifying}, steps[i].Stage) {
-					shares = append(shares, stat.Share{Load: steps[i].Load, Violations: s.Violations[claim], N: s.N})
+				if claim < len(s.Violations) && s.N > 0 && slices.Contains([]string{capacity.Centre, capacity.Main, capacity.Verifying}, steps[i].Stage) {
+					shares = append(shares, stats.Share{Load: steps[i].Load, Violations: s.Violations[claim], N: s.N})
 				}
 			}
 		}
-		fit := stat.FitLogistic(shares, search.SlopePrior())
+		fit := stats.FitLogistic(shares, capacity.SlopePrior())
 		if fit.Reason != "" || !(fit.B > 0) {
 			continue
 		}

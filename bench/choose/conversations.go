@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/data/record"
-	"pitot/internal/load"
-	"pitot/internal/measure"
-	"pitot/internal/plan"
-	"pitot/internal/run"
+	"pitot/internal/analysis/choose"
+	"pitot/internal/config"
+	"pitot/internal/loadgen"
+	"pitot/internal/metrics"
+	"pitot/internal/results/record"
+	"pitot/internal/session"
+	"pitot/internal/sim/deploy"
 	"pitot/internal/slo"
-	"pitot/internal/study/choose"
-	"pitot/internal/twin/deploy"
 )
 
 // talk is a contract of conversations: what is to be chosen for, by so many engines or a few
@@ -140,13 +140,13 @@ func (h *held) search(t talk, turns, length float64) error {
 // longRun says whether the limits hold at a load of a deployment that begins with nothing, over
 // so many seconds behind a third as many.
 func longRun(spec string, t talk, rate, turns, seconds float64) (bool, error) {
-	var ask plan.Ask
-	var good plan.Good
-	if _, err := plan.DecodeParts(plan.VerbChoose, append(strings.Fields(t.Asked), "--slo", t.SLO), nil, new(plan.Choosing), &ask, new(plan.Load), &good); err != nil {
+	var ask config.Ask
+	var good config.Good
+	if _, err := config.DecodeParts(config.VerbChoose, append(strings.Fields(t.Asked), "--slo", t.SLO), nil, new(config.Choosing), &ask, new(config.Load), &good); err != nil {
 		return false, err
 	}
 	ask.Seed = 1000 + t.Seed
-	src, done, err := run.OpenWorkload(&ask, 0)
+	src, done, err := session.OpenWorkload(&ask, 0)
 	if err != nil {
 		return false, err
 	}
@@ -159,7 +159,7 @@ func longRun(spec string, t talk, rate, turns, seconds float64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	law, err := plan.ReadArrivals("poisson")
+	law, err := config.ReadArrivals("poisson")
 	if err != nil {
 		return false, err
 	}
@@ -173,8 +173,8 @@ func longRun(spec string, t talk, rate, turns, seconds float64) (bool, error) {
 	v := &violations{claims: claims, over: make([]int, len(claims)), from: window / 3, until: window/3 + window, most: 1.5 * rate * turns * seconds, stop: stop}
 	engine := d.Engine(ask.Seed)
 	engine.Brief()
-	core := load.NewCore(load.Config{Arrivals: arrivals, Follow: load.FollowOf(src), Warmup: v.from, Window: window})
-	load.Run(ctx, core, load.NewVirtual(load.VirtualConfig{Engine: engine, Source: src, Sink: v}))
+	core := loadgen.NewCore(loadgen.Config{Arrivals: arrivals, Follow: loadgen.FollowOf(src), Warmup: v.from, Window: window})
+	loadgen.Run(ctx, core, loadgen.NewVirtual(loadgen.VirtualConfig{Engine: engine, Source: src, Sink: v}))
 	return !v.violated(float64(v.due)), nil
 }
 
@@ -198,7 +198,7 @@ func (v *violations) Done(r *record.Row) {
 		return
 	}
 	v.due++
-	one := measure.OfRow(r)
+	one := metrics.OfRow(r)
 	for c := range v.claims {
 		if v.claims[c].Times(one) >= 1 {
 			v.over[c]++

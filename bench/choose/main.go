@@ -25,9 +25,9 @@ import (
 	"slices"
 	"time"
 
-	"pitot/internal/data/result"
+	"pitot/internal/analysis/choose"
 	"pitot/internal/report/reasons"
-	"pitot/internal/study/choose"
+	"pitot/internal/results/result"
 )
 
 // contract is what is to be chosen for.
@@ -99,7 +99,8 @@ func bench(from, n int, file string, talks, each bool) error {
 		func(dir string, c contract) outcome { return try(pitot, dir, c) })
 }
 
-// all tries n contracts from one on and keeps what came of each in a file; what is there is not done again.
+// all tries n contracts from one on and keeps what came of each in a file; what is there is not
+// done again.
 func all[C comparable, O any](from, n int, file, dir string, draw func(int) C, of func(*O) C, show func(int, O), sum func([]O) error, try func(dir string, c C) O) error {
 	done, err := earlier(file, of)
 	if err != nil {

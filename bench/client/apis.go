@@ -13,13 +13,13 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/record"
-	"pitot/internal/run"
-	"pitot/internal/run/audit"
-	"pitot/internal/twin/serve"
-	"pitot/internal/wire"
-	"pitot/internal/wire/api"
-	"pitot/internal/wire/stamp"
+	"pitot/internal/analysis/audit"
+	"pitot/internal/client"
+	"pitot/internal/client/api"
+	"pitot/internal/client/stamp"
+	"pitot/internal/results/record"
+	"pitot/internal/session"
+	"pitot/internal/sim/serve"
 	"pitot/internal/workload"
 )
 
@@ -61,19 +61,19 @@ func compareAPIs(pitot string, rounds int) {
 // cost is the processor time of a chunk, in nanoseconds, of the same answer read again
 // and again.
 func (a *answer) cost() float64 {
-	x := wire.NewExchange(a.api)
+	x := client.NewExchange(a.api)
 	x.Sink = nothing{}
 	x.Asked = api.Asked{Tokens: int64(a.chunks) + 16, Choices: 1}
 	x.Request = make([]byte, 4096)
-	begun, chunks := run.ProcessorTime(), 0
+	begun, chunks := session.ProcessorTime(), 0
 	for chunks < 60_000 {
 		chunks += a.read(x)
 	}
-	return float64(run.ProcessorTime()-begun) / float64(chunks)
+	return float64(session.ProcessorTime()-begun) / float64(chunks)
 }
 
 // read reads the answer once and gives the chunks that it had.
-func (a *answer) read(x *wire.Exchange) int {
+func (a *answer) read(x *client.Exchange) int {
 	row := record.BlankRow()
 	row.Stream = true
 	x.Begin(row)
@@ -114,7 +114,7 @@ func capture(pitot string, a api.API) *answer {
 		x.of = "documents"
 		x.write()
 	}
-	ex := wire.NewExchange(a)
+	ex := client.NewExchange(a)
 	ex.Sink, ex.Asked, ex.Request = nothing{}, api.Asked{Tokens: 2 * tokens, Choices: 1}, make([]byte, 4096)
 	if x.chunks = x.read(ex); x.chunks == 0 {
 		log.Fatalf("%s: a stream without chunks", a.Name())

@@ -24,7 +24,7 @@ import (
 	"strings"
 
 	"pitot/bench/setup"
-	"pitot/internal/run/audit"
+	"pitot/internal/analysis/audit"
 )
 
 const tokens = 100

@@ -31,11 +31,11 @@ import (
 	"time"
 
 	"pitot/bench/setup"
-	"pitot/internal/data/marks"
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
-	"pitot/internal/measure"
+	"pitot/internal/metrics"
+	"pitot/internal/results/marks"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
 )
 
 var (
@@ -221,6 +221,6 @@ func writePlan(j *record.Journal, t0, t1 int64) {
 		Workload: json.RawMessage(`{"kind": "random"}`), Notes: map[string]string{},
 	}
 	j.AddMark(record.Mark{Name: marks.NameRun, Data: marks.EncodeHead(&run)})
-	setup := measure.Setup{T0: t0, T1: t1, Stamps: "kernel", Load: result.Load{Loop: "open", Rate: rate, Arrival: "poisson"}, Residence: 120e6}
+	setup := metrics.Setup{T0: t0, T1: t1, Stamps: "kernel", Load: result.Load{Loop: "open", Rate: rate, Arrival: "poisson"}, Residence: 120e6}
 	j.AddMark(record.Mark{Name: marks.NamePoint, Data: marks.Encode(setup)})
 }

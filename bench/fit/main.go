@@ -40,11 +40,11 @@ import (
 	"time"
 
 	"pitot/bench/setup"
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
-	"pitot/internal/study/predict"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/analysis/predict"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
+	"pitot/internal/sim/deploy"
 )
 
 // base is what the engine is configured with; the twin that is fitted knows it too.

@@ -13,10 +13,10 @@ import (
 	"syscall"
 	"time"
 
-	"pitot/internal/study/calibrate"
-	"pitot/internal/study/predict"
-	"pitot/internal/twin"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/analysis/calibrate"
+	"pitot/internal/analysis/predict"
+	"pitot/internal/sim"
+	"pitot/internal/sim/deploy"
 )
 
 // systems are the models and accelerators of which servers are made.
@@ -107,18 +107,18 @@ func newServer(seed uint64, number int) *server {
 }
 
 // engine makes the server's.
-func (s *server) engine(seed uint64) twin.Model {
+func (s *server) engine(seed uint64) sim.Model {
 	return s.truth.OneOn(seed+1e6, odd{s.truth.StepCost(), s.kind}) // no replay has the same chances
 }
 
 // odd is a cost that is bent as no parameter of the twin bends it.
 type odd struct {
-	twin.Cost
+	sim.Cost
 	kind string
 }
 
-// Step implements [twin.Cost].
-func (o odd) Step(b *twin.Batch) time.Duration {
+// Step implements [sim.Cost].
+func (o odd) Step(b *sim.Batch) time.Duration {
 	switch o.kind {
 	case "graphs": // answers alone are padded to the sizes of CUDA graphs, others are not
 		if len(b.Prefills) > 0 {

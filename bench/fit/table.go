@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/study/predict"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/analysis/predict"
+	"pitot/internal/sim/deploy"
 )
 
 // figure is what tables have of a prediction.

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
 )
 
 // together is how many events the server writes at once that is to be faster than several clients.
@@ -167,7 +167,8 @@ func (w *watch) by(pace time.Duration) string {
 	return "neither was full"
 }
 
-// ofInstrument are the checks of what measures; what the others say of so short a load is no matter here.
+// ofInstrument are the checks of what measures; what the others say of so short a load is no matter
+// here.
 var ofInstrument = []string{result.CheckRecording, result.CheckOwnErrors, result.CheckClientLimits, result.CheckSendLag, result.CheckClientCPU,
 	result.CheckHost, result.CheckPauses, result.CheckClockSteps, result.CheckStamps, result.CheckMerged, result.CheckWorkers}
 

@@ -41,11 +41,11 @@ import (
 
 	"pitot/bench/ks"
 	"pitot/bench/setup"
-	"pitot/internal/data/metric"
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
-	"pitot/internal/stat"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
+	"pitot/internal/stats"
 )
 
 // measured is what a run came to.
@@ -238,7 +238,7 @@ func (b *bench) alike() {
 		alone, loadAlone := run(fmt.Sprint("alone", round), "--fleet", "none")
 		show := func(name string, m *measured, during float64) {
 			compare := func(x, y []int64) string {
-				d := stat.KSDistance(x, y)
+				d := stats.KSDistance(x, y)
 				return fmt.Sprintf("%.3f %.2f", d, ks.P(d, len(x), len(y)))
 			}
 			ratio := m.each() / alone.each()

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/data/record"
-	"pitot/internal/data/rundir"
+	"pitot/internal/results/record"
+	"pitot/internal/results/rundir"
 )
 
 // pieceSize is that of the pieces in which a worker sends its journal.

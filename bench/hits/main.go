@@ -14,10 +14,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"pitot/internal/data/result"
-	"pitot/internal/plan"
-	"pitot/internal/run"
+	"pitot/internal/config"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
+	"pitot/internal/session"
 )
 
 func main() {
@@ -89,11 +89,11 @@ func table() error {
 
 // measure gives what the cache was expected to have of a load, and had.
 func measure(args []string) (*result.PrefixCache, error) {
-	p, _, err := plan.Decode(plan.VerbRun, args, nil)
+	p, _, err := config.Decode(config.VerbRun, args, nil)
 	if err != nil {
 		return nil, err
 	}
-	r := run.Runner{}
+	r := session.Runner{}
 	got, _, err := r.Run(context.Background(), &p)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(args, " "), err)

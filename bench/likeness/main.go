@@ -4,7 +4,7 @@
 //	go run ./bench/likeness [-record] REAL MOCK [FILE…]
 //
 // REAL and MOCK are URLs, FILEs hold requests: by default those in
-// internal/twin/serve/vllmapi/testdata. Texts, ids, times and probabilities are
+// internal/sim/serve/vllmapi/testdata. Texts, ids, times and probabilities are
 // each server's own and are not compared; refusals are, to the byte. With
 // -record what REAL answers is written into the files, as what tests hold the
 // mock against. The servers have to agree in what requests are about:
@@ -41,7 +41,7 @@ func main() {
 	}
 	real, mock, files := args[0], args[1], args[2:]
 	if len(files) == 0 {
-		files, _ = filepath.Glob("internal/twin/serve/vllmapi/testdata/*.json")
+		files, _ = filepath.Glob("internal/sim/serve/vllmapi/testdata/*.json")
 	}
 	client := &http.Client{
 		Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}, Timeout: 2 * time.Minute,

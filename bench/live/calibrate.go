@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"pitot/internal/stat"
-	"pitot/internal/study/predict"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/analysis/predict"
+	"pitot/internal/sim/deploy"
+	"pitot/internal/stats"
 )
 
 // unlike are six loads that no calibration asks: light and past saturation, short
@@ -31,9 +31,9 @@ var quantities = []struct {
 	of     func(sorted []float64) float64
 	wanted float64
 }{
-	{"mean", func(v []float64) float64 { mean, _ := stat.Moments(v); return mean }, 0.10},
-	{"p50", func(v []float64) float64 { return stat.Percentile(v, 0.5) }, 0.10},
-	{"p99", func(v []float64) float64 { return stat.Percentile(v, 0.99) }, 0.20},
+	{"mean", func(v []float64) float64 { mean, _ := stats.Moments(v); return mean }, 0.10},
+	{"p50", func(v []float64) float64 { return stats.Percentile(v, 0.5) }, 0.10},
+	{"p99", func(v []float64) float64 { return stats.Percentile(v, 0.99) }, 0.20},
 }
 
 // judgeCalibrations measures rounds of the loads with calibrations between them, and
@@ -66,7 +66,7 @@ func (e *engine) judgeCalibrations(calibrations, rounds int) {
 			var m series
 			m.read(run.dir)
 			for k := range m.of {
-				stat.SortFloat64(m.of[k])
+				stats.SortFloat64(m.of[k])
 				for q := range quantities {
 					is[k][q] = append(is[k][q], math.Log(quantities[q].of(m.of[k])))
 				}
@@ -78,7 +78,7 @@ func (e *engine) judgeCalibrations(calibrations, rounds int) {
 				var p series
 				p.predict(e.profiled(profile), run.dir, uint64(round))
 				for k := range p.of {
-					stat.SortFloat64(p.of[k])
+					stats.SortFloat64(p.of[k])
 					for q := range quantities {
 						if round == 0 {
 							by[k][q] = append(by[k][q], 0)
@@ -90,7 +90,7 @@ func (e *engine) judgeCalibrations(calibrations, rounds int) {
 		}
 		for k, latency := range []string{"TTFT", "TPOT", "E2E"} {
 			for q, quantity := range quantities {
-				center, _ := stat.Moments(is[k][q])
+				center, _ := stats.Moments(is[k][q])
 				spread := slices.Max(is[k][q]) - slices.Min(is[k][q])
 				fmt.Printf("%-16s %-4s %-4s %7.2f ms %7.2f ", l.name, latency, quantity.name, 1e3*math.Exp(center), math.Exp(spread))
 				for i, x := range by[k][q] {

@@ -37,15 +37,15 @@ import (
 	"time"
 
 	"pitot/bench/setup"
-	"pitot/internal/data/record"
-	"pitot/internal/data/rundir"
-	"pitot/internal/load"
-	"pitot/internal/measure"
-	"pitot/internal/plan"
-	"pitot/internal/run"
-	"pitot/internal/stat"
-	"pitot/internal/twin"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/config"
+	"pitot/internal/loadgen"
+	"pitot/internal/metrics"
+	"pitot/internal/results/record"
+	"pitot/internal/results/rundir"
+	"pitot/internal/session"
+	"pitot/internal/sim"
+	"pitot/internal/sim/deploy"
+	"pitot/internal/stats"
 )
 
 // asked is one load.
@@ -134,19 +134,20 @@ func main() {
 			hits[1], preempted[1] = hits[1]+float64(s.PrefixHits), preempted[1]+float64(s.Preemptions)
 			n += len(m.of[0])
 			for k := range m.of {
-				stat.SortFloat64(m.of[k])
-				stat.SortFloat64(p.of[k])
-				a, _ := stat.Moments(m.of[k])
-				b, _ := stat.Moments(p.of[k])
+				stats.SortFloat64(m.of[k])
+				stats.SortFloat64(p.of[k])
+				a, _ := stats.Moments(m.of[k])
+				b, _ := stats.Moments(p.of[k])
 				ratios[2*k] = append(ratios[2*k], math.Log(a/b))
-				ratios[2*k+1] = append(ratios[2*k+1], math.Log(stat.Percentile(m.of[k], 0.99)/stat.Percentile(p.of[k], 0.99)))
+				ratios[2*k+1] = append(ratios[2*k+1], math.Log(stats.Percentile(m.of[k], 0.99)/stats.Percentile(p.of[k], 0.99)))
 			}
 		}
 		fmt.Printf("%-16s", l.name)
 		for _, r := range ratios {
 			fmt.Printf(" %18s", factor(r))
 		}
-		// A load of users that is answered faster makes more requests: what happens is counted a request.
+		// A load of users that is answered faster makes more requests: what happens is counted a
+		// request.
 		fmt.Printf(" %7d  hits %.1f, %.1f (of %.0f, %.0f); preemptions %.4f, %.4f (of %.0f, %.0f)\n", n,
 			hits[0]/requests[0], hits[1]/requests[1], hits[0], hits[1],
 			preempted[0]/requests[0], preempted[1]/requests[1], preempted[0], preempted[1])
@@ -211,10 +212,10 @@ func (e *engine) measure(l asked, round int) (m measured, isNew bool) {
 // factor writes the geometric mean of ratios and its interval: runs are the
 // unit, because the machine differs from one to the next.
 func factor(logs []float64) string {
-	mean, sd := stat.Moments(logs)
+	mean, sd := stats.Moments(logs)
 	text := fmt.Sprintf("%.2f", math.Exp(mean))
 	if n := float64(len(logs)); n > 1 {
-		half := stat.StudentQuantile(0.975, n-1) * sd / math.Sqrt(n)
+		half := stats.StudentQuantile(0.975, n-1) * sd / math.Sqrt(n)
 		text += fmt.Sprintf(" (%.2f-%.2f)", math.Exp(mean-half), math.Exp(mean+half))
 	}
 	return text
@@ -324,16 +325,16 @@ func (s *series) addRequest(r *record.Row) {
 	if r.Outcome != record.OK || r.Due < warmup*1e9 {
 		return
 	}
-	l := measure.LatencyOf(r, new(measure.Events))
-	s.appendKnown(0)(l.TTFT(measure.Response, r.Done))
+	l := metrics.LatencyOf(r, new(metrics.Events))
+	s.appendKnown(0)(l.TTFT(metrics.Response, r.Done))
 	s.appendKnown(1)(l.TPOTn1(r.Done))
-	s.appendKnown(2)(l.E2E(measure.Response, r.Done))
+	s.appendKnown(2)(l.E2E(metrics.Response, r.Done))
 }
 
 // appendKnown adds a latency to a series, if the request has it.
-func (s *series) appendKnown(i int) func(ns float64, is measure.State) {
-	return func(ns float64, is measure.State) {
-		if is == measure.Known {
+func (s *series) appendKnown(i int) func(ns float64, is metrics.State) {
+	return func(ns float64, is metrics.State) {
+		if is == metrics.Known {
 			s.of[i] = append(s.of[i], ns/1e9)
 		}
 	}
@@ -366,26 +367,26 @@ func (s *series) Done(r *record.Row) {
 }
 
 // predict does a measured run again on the twin.
-func (s *series) predict(spec, dir string, seed uint64) twin.Stats {
+func (s *series) predict(spec, dir string, seed uint64) sim.Stats {
 	d, err := deploy.Parse(spec)
 	if err != nil {
 		log.Fatal(err)
 	}
-	p, err := plan.ReadRecorded(filepath.Join(dir, rundir.Config))
+	p, err := config.ReadRecorded(filepath.Join(dir, rundir.Config))
 	if err != nil {
 		log.Fatal(err)
 	}
-	src, done, err := run.OpenWorkload(&p.Ask, 0)
+	src, done, err := session.OpenWorkload(&p.Ask, 0)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer done()
-	cfg := load.Config{Users: p.Concurrency, Warmup: int64(p.Warmup), Window: int64(p.Duration), Stagger: int64(p.Warmup) / 2}
+	cfg := loadgen.Config{Users: p.Concurrency, Warmup: int64(p.Warmup), Window: int64(p.Duration), Stagger: int64(p.Warmup) / 2}
 	if p.Rate > 0 {
 		cfg.Arrivals = cameDue(dir)
 	}
 	engine := d.Engine(seed)
-	load.Run(context.Background(), load.NewCore(cfg), load.NewVirtual(load.VirtualConfig{Engine: engine, Source: src, Sink: s}))
+	loadgen.Run(context.Background(), loadgen.NewCore(cfg), loadgen.NewVirtual(loadgen.VirtualConfig{Engine: engine, Source: src, Sink: s}))
 	return engine.Stats()
 }
 
@@ -395,7 +396,7 @@ type trace []int64
 // Next implements arrival.Process.
 func (t *trace) Next() int64 {
 	if len(*t) == 0 {
-		return load.Never
+		return loadgen.Never
 	}
 	at := (*t)[0]
 	*t = (*t)[1:]

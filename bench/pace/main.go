@@ -23,10 +23,10 @@ import (
 	"time"
 
 	"pitot/bench/setup"
+	"pitot/internal/analysis/audit"
 	"pitot/internal/clock"
-	"pitot/internal/data/record"
-	"pitot/internal/run/audit"
-	"pitot/internal/stat"
+	"pitot/internal/results/record"
+	"pitot/internal/stats"
 	"pitot/internal/workload/arrival"
 )
 
@@ -145,6 +145,6 @@ func summary(x []float64) [3]float64 {
 	if len(x) == 0 {
 		log.Fatal("nothing was sent")
 	}
-	stat.SortFloat64(x)
-	return [3]float64{stat.Percentile(x, 0.5), stat.Percentile(x, 0.99), x[len(x)-1]}
+	stats.SortFloat64(x)
+	return [3]float64{stats.Percentile(x, 0.5), stats.Percentile(x, 0.99), x[len(x)-1]}
 }

@@ -19,7 +19,7 @@ import (
 
 	"pitot/bench/ks"
 	"pitot/internal/say"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 	"pitot/internal/workload"
 )
 
@@ -76,7 +76,7 @@ func cells(asked string, theirs, ours []int) string {
 	}
 	slices.Sort(theirs)
 	slices.Sort(ours)
-	d := stat.KSDistance(theirs, ours)
+	d := stats.KSDistance(theirs, ours)
 	p := fmt.Sprintf("%.2f", ks.P(d, len(theirs), len(ours)))
 	if p == "0.00" {
 		p = "<0.01"

@@ -5,7 +5,8 @@
 //
 // A LAW is one of --arrival, of which a log is made. The constants of profiles were chosen on
 // Azure's, Mooncake's and RAGPulse's traces and poisson, gamma(0.1), on-off(5s,20s) and
-// mmpp(0.5:60s,4:10s); other laws had no part in it, such as those of the tests of cascades, and diurnal(1h).
+// mmpp(0.5:60s,4:10s); other laws had no part in it, such as those of the tests of cascades, and
+// diurnal(1h).
 package main
 
 import (

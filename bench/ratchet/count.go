@@ -13,7 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"pitot/internal/plan"
+	"pitot/internal/config"
 )
 
 // code is what was counted in Go files.
@@ -162,8 +162,8 @@ func wordsOfName(name string) (words []string) {
 
 // flagsByVerb counts the flags of each verb. The settings without one share the flag --set.
 func flagsByVerb() map[string]float64 {
-	flags, sets := map[string]float64{}, map[plan.Verb]bool{}
-	for _, s := range plan.Settings() {
+	flags, sets := map[string]float64{}, map[config.Verb]bool{}
+	for _, s := range config.Settings() {
 		for _, v := range s.Verbs {
 			if !s.KeyOnly || !sets[v] {
 				flags[string(v)]++

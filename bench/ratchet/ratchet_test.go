@@ -24,7 +24,8 @@ func TestCode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// package p type A struct { b int } = 9; func ( a A ) Len ( ) int { return a . b ; } = 16; func parseHTTPRequest ( ) { } = 6
+	// package p type A struct { b int } = 9; func ( a A ) Len ( ) int { return a . b ; } = 16; func
+	// parseHTTPRequest ( ) { } = 6
 	if want := (map[string]float64{"internal/x": 9 + 16 + 6 + 2, "cmd/x": 9}); c.byDir["internal/x"] != want["internal/x"] || c.byDir["cmd/x"] != want["cmd/x"] || c.tokens != 42 {
 		t.Errorf("tokens %v, %d in all", c.byDir, c.tokens)
 	}

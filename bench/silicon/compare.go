@@ -10,9 +10,9 @@ import (
 	"strings"
 	"sync"
 
-	"pitot/internal/data/record"
-	"pitot/internal/load"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/loadgen"
+	"pitot/internal/results/record"
+	"pitot/internal/sim/deploy"
 	"pitot/internal/workload"
 )
 
@@ -198,10 +198,10 @@ func (b *comparison) simulate() {
 	}
 	s := &closed{row: &b.row, varied: b.varied()}
 	n := int64(10 * b.users)
-	core := load.NewCore(load.Config{Users: b.users, Requests: n, Total: n})
+	core := loadgen.NewCore(loadgen.Config{Users: b.users, Requests: n, Total: n})
 	engine := d.Engine(1)
 	engine.Brief()
-	load.Run(context.Background(), core, load.NewVirtual(load.VirtualConfig{Engine: engine, Source: s, Sink: s}))
+	loadgen.Run(context.Background(), core, loadgen.NewVirtual(loadgen.VirtualConfig{Engine: engine, Source: s, Sink: s}))
 	if s.n == 0 {
 		b.why = "no request was answered"
 		return

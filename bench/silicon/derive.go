@@ -13,7 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"go.yaml.in/yaml/v3"
 
-	"pitot/internal/twin/catalogue"
+	"pitot/internal/sim/catalogue"
 )
 
 // tables are the directories of accelerators that the catalogue has, under the

@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"pitot/internal/twin/catalogue"
+	"pitot/internal/sim/catalogue"
 )
 
 // regimes are the kinds of systems that an error is expected of: what they have in

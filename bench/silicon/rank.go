@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/stat"
-	"pitot/internal/twin/catalogue"
+	"pitot/internal/sim/catalogue"
+	"pitot/internal/stats"
 )
 
 // Does the twin put deployments in the order in which they were measured? Two systems of
@@ -148,8 +148,8 @@ func kept(f *frontier) int {
 	return 0
 }
 
-// By how little the twin may tell two apart for that to count as a tie, as the logarithm of
-// a ratio: slight is a difference that is none; overlap one at which their error bars overlap, where
+// By how little the twin may tell two apart for that to count as a tie, as the logarithm of a
+// ratio: slight is a difference that is none; overlap one at which their error bars overlap, where
 // four of five predictions are within 12 % and half of the variance is common, so that four of five
 // differences are within 12 %·√(2·(1 − ½)).
 const (
@@ -254,7 +254,7 @@ func shareRight(list []pair, systems []string, tie float64) string {
 		return "–"
 	}
 	if right == len(list)-ties {
-		return fmt.Sprintf("100 %% (%.0f to 100)", 100*stat.ClopperPearson(len(systems), len(systems), 1, 0.95).Lo)
+		return fmt.Sprintf("100 %% (%.0f to 100)", 100*stats.ClopperPearson(len(systems), len(systems), 1, 0.95).Lo)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	var shares []float64
@@ -272,7 +272,7 @@ func shareRight(list []pair, systems []string, tie float64) string {
 		}
 	}
 	slices.Sort(shares)
-	return fmt.Sprintf("%.0f %% (%.0f to %.0f)", 100*float64(right)/float64(len(list)-ties), 100*stat.Percentile(shares, 0.025), 100*stat.Percentile(shares, 0.975))
+	return fmt.Sprintf("%.0f %% (%.0f to %.0f)", 100*float64(right)/float64(len(list)-ties), 100*stats.Percentile(shares, 0.025), 100*stats.Percentile(shares, 0.975))
 }
 
 // alike prints which share of the variance of errors is common to systems on one

@@ -10,9 +10,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"pitot/internal/data/record"
-	"pitot/internal/load"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/loadgen"
+	"pitot/internal/results/record"
+	"pitot/internal/sim/deploy"
 	"pitot/internal/workload"
 )
 
@@ -126,8 +126,8 @@ func (x *experiment) simulate(dir, set string, stage, prompt int) (*stageSink, e
 	at := x.Load.Stages[stage]
 	count := int64(at.Rate * at.Duration)
 	s := &stageSink{experiment: x, prompt: prompt}
-	core := load.NewCore(load.Config{Arrivals: &even{apart: int64(1e9 / at.Rate)}, Requests: count, Total: count})
-	load.Run(context.Background(), core, load.NewVirtual(load.VirtualConfig{Engine: d.Engine(1), Source: s, Sink: s}))
+	core := loadgen.NewCore(loadgen.Config{Arrivals: &even{apart: int64(1e9 / at.Rate)}, Requests: count, Total: count})
+	loadgen.Run(context.Background(), core, loadgen.NewVirtual(loadgen.VirtualConfig{Engine: d.Engine(1), Source: s, Sink: s}))
 	if s.n == 0 {
 		return nil, fmt.Errorf("no request was answered")
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"pitot/bench/stat/queue"
-	"pitot/internal/run/search"
+	"pitot/internal/capacity"
 )
 
 // bounded are systems of many kinds: how steeply violations rise, how much they
@@ -121,7 +121,7 @@ func (b *boundCount) search(s system, budget, reps int, seed uint64) {
 	}
 }
 
-func (b *boundCount) count(s system, c *search.Capacity) {
+func (b *boundCount) count(s system, c *capacity.Capacity) {
 	none := s.capacity == 0 // no load meets the limit
 	least := c.AtLeast == 0 || !none && c.AtLeast <= s.capacity
 	most := c.AtMost == 0 || c.AtMost >= s.capacity

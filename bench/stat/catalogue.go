@@ -12,14 +12,14 @@ import (
 	"syscall"
 
 	"pitot/internal/cli"
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
-	"pitot/internal/plan"
+	"pitot/internal/config"
 	"pitot/internal/report/reasons"
-	"pitot/internal/run"
-	"pitot/internal/stat"
-	"pitot/internal/twin/catalogue"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
+	"pitot/internal/session"
+	"pitot/internal/sim/catalogue"
+	"pitot/internal/sim/deploy"
+	"pitot/internal/stats"
 )
 
 const catalogueAbout = "`pitot find sim:DEPLOYMENT --slo chat` with defaults, run as a user runs it: every model of the catalogue on the least of 1, 2, 4 and 8 accelerators that it fits on. " +
@@ -194,12 +194,12 @@ func violating(d deployed, load float64, reps int, seed uint64) (over, under boo
 	const requests = 10_000
 	points := make([]result.Point, reps)
 	together(reps, func(r int) {
-		p, _, err := plan.Decode(plan.VerbRun, []string{"sim:" + d.spec, "--rate", fmt.Sprint(load), "--requests", fmt.Sprint(requests),
+		p, _, err := config.Decode(config.VerbRun, []string{"sim:" + d.spec, "--rate", fmt.Sprint(load), "--requests", fmt.Sprint(requests),
 			"--warmup", "60s", "--slo", "chat", "--seed", fmt.Sprint(1000*seed + uint64(r) + 1)}, nil)
 		if err != nil {
 			log.Fatal(err)
 		}
-		all, err := (&run.Runner{}).Simulate(context.Background(), &p, []plan.Load{p.Load})
+		all, err := (&session.Runner{}).Simulate(context.Background(), &p, []config.Load{p.Load})
 		if err != nil || len(all) != 1 || all[0].SLO == nil {
 			log.Fatalf("%s at %g: %v", d.spec, load, err)
 		}
@@ -211,8 +211,8 @@ func violating(d deployed, load float64, reps int, seed uint64) (over, under boo
 		for r := range points {
 			shares[r] = 1 - *points[r].SLO.Limits[i].Attained
 		}
-		mean, sd := stat.Moments(shares)
-		half := stat.StudentQuantile(0.99, float64(reps-1)) * sd / math.Sqrt(float64(reps))
+		mean, sd := stats.Moments(shares)
+		half := stats.StudentQuantile(0.99, float64(reps-1)) * sd / math.Sqrt(float64(reps))
 		allowed := 1 - l.Percentile/100
 		over = over || mean-half > allowed
 		under = under && mean+half < allowed

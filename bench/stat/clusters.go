@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"pitot/internal/run/search"
+	"pitot/internal/capacity"
 )
 
 // drawnCurve is a server of which only the violations are simulated, by a curve that is known
@@ -54,10 +54,10 @@ func (c *drawnCurve) share(load float64) float64 {
 }
 
 func (c *drawnCurve) system() system {
-	return system{fmt.Sprintf("%+v", *c), fmt.Sprintf("%+v", *c), c.Capacity, 1, 1, c.Allowed, c.measure, search.Sessions{}, search.Traffic{Allowed: c.Allowed}}
+	return system{fmt.Sprintf("%+v", *c), fmt.Sprintf("%+v", *c), c.Capacity, 1, 1, c.Allowed, c.measure, capacity.Sessions{}, capacity.Traffic{Allowed: c.Allowed}}
 }
 
-func (c *drawnCurve) measure(p search.Probe, seed uint64) counted {
+func (c *drawnCurve) measure(p capacity.Probe, seed uint64) counted {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	out := counted{violations: make([]uint8, p.Requests), residence: 1, seconds: float64(p.Requests)/p.Load + p.Residences*p.Residence}
 	inClusters(rng, out.violations, c.share(p.Load), c.LoadCluster)

@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"pitot/bench/stat/queue"
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
-	"pitot/internal/stat"
-	"pitot/internal/study/compare"
+	"pitot/internal/analysis/compare"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
+	"pitot/internal/stats"
 )
 
 func comparison() table {
@@ -122,7 +122,7 @@ func measuredLaunch(id int, utilisation, factor float64, rng *rand.Rand) *result
 		Load: result.Load{Loop: "open", Rate: &rate, Arrival: "poisson"}, Requests: result.Requests{Due: n, OK: n},
 		Metrics:   result.MetricsOf(map[metric.Name]*result.Summary{metric.TTFT: distribution(first), metric.E2E: distribution(all)}),
 		SLO:       &result.SLO{Spec: "ttft<1s @99%", Attained: &share},
-		Stability: stat.Stable, Verdict: result.Valid,
+		Stability: stats.Stable, Verdict: result.Valid,
 	}
 	return &result.Run{
 		Schema: result.Schema, Launch: fmt.Sprint(id), Workload: json.RawMessage(`{"kind":"random"}`),
@@ -133,7 +133,7 @@ func measuredLaunch(id int, utilisation, factor float64, rng *rand.Rand) *result
 func distribution(xs []float64) *result.Summary {
 	slices.Sort(xs)
 	percentileMS := func(p float64) *float64 {
-		x := 1e3 * stat.Percentile(xs, p)
+		x := 1e3 * stats.Percentile(xs, p)
 		return &x
 	}
 	mean := 1e3 * average(xs)

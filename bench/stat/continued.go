@@ -6,7 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"pitot/internal/run/search"
+	"pitot/internal/capacity"
 )
 
 // continued shows what a search is worth that goes on with earlier ones, on the same launch
@@ -84,17 +84,17 @@ func (c *continuedCount) row() []string {
 
 // continuedSearches counts how searches that go on come out, by how many there were.
 func continuedSearches(s system, spread float64, reps int, seed uint64) []continuedCount {
-	found := make([][mostContinued]search.Capacity, reps)
+	found := make([][mostContinued]capacity.Capacity, reps)
 	together(reps, func(r int) {
 		rng := rand.New(rand.NewPCG(seed, uint64(r)))
-		var earlier []search.Step
+		var earlier []capacity.Step
 		for k := range mostContinued {
 			speed := math.Exp(spread * rng.NormFloat64())
-			cfg := search.FindConfig{Eps: s.eps(), Residence: s.residence, Budget: search.Budget{Requests: 10_000}, Seed: rng.Uint64(), Earlier: earlier}
+			cfg := capacity.FindConfig{Eps: s.eps(), Residence: s.residence, Budget: capacity.Budget{Requests: 10_000}, Seed: rng.Uint64(), Earlier: earlier}
 			if spread > 0 {
 				cfg.Launch = k
 			}
-			c, err := search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
+			c, err := capacity.Find(context.Background(), cfg, func(_ context.Context, p capacity.Probe) (capacity.Seen, error) {
 				q := p // a launch of another speed is the same with another unit of time
 				q.Load, q.Residence = p.Load/speed, p.Residence*speed
 				seen := s.probe(q, rng.Uint64())

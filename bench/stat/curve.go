@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"pitot/internal/data/result"
-	"pitot/internal/run/search"
-	"pitot/internal/stat"
+	"pitot/internal/capacity"
+	"pitot/internal/results/result"
+	"pitot/internal/stats"
 )
 
 // crossings are the bounds of a capacity that a sweep prints.
@@ -65,10 +65,10 @@ func sweeps(s system, n, reps int, seed uint64) *crossed {
 			if i >= 6 {
 				load = at * math.Exp(0.5*rng.Float64()-0.3)
 			}
-			p := search.Probe{Load: load, Requests: n, Residences: 5, Residence: s.residence, Blocks: 10}
+			p := capacity.Probe{Load: load, Requests: n, Residences: 5, Residence: s.residence, Blocks: 10}
 			points = append(points, pointOf(s, s.probe(p, rng.Uint64())))
 		}
-		found[r] = search.CrossingOf(points)
+		found[r] = capacity.CrossingOf(points)
 	})
 	c := &crossed{}
 	for _, x := range found {
@@ -78,8 +78,8 @@ func sweeps(s system, n, reps int, seed uint64) *crossed {
 }
 
 // pointOf is a window as a sweep's point has it.
-func pointOf(s system, seen search.Seen) result.Point {
-	p := result.Point{Load: result.Load{Rate: &seen.Load}, Verdict: result.Valid, Stability: stat.Undecided}
+func pointOf(s system, seen capacity.Seen) result.Point {
+	p := result.Point{Load: result.Load{Rate: &seen.Load}, Verdict: result.Valid, Stability: stats.Undecided}
 	p.Requests.Due, p.Requests.OK = seen.N, seen.N-seen.Errors
 	p.SLO = &result.SLO{}
 	for i := range s.limits {

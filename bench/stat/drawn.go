@@ -8,13 +8,13 @@ import (
 	"slices"
 
 	"pitot/bench/stat/queue"
-	"pitot/internal/run/search"
-	"pitot/internal/stat"
+	"pitot/internal/capacity"
+	"pitot/internal/stats"
 )
 
-// drawnSearches is the table of searches of servers that a seed draws: a third whose seats end before
-// a limit is missed, a third that go on with requests whose clients left, drift, or fail in bursts,
-// and a third as they are in the other tables.
+// drawnSearches is the table of searches of servers that a seed draws: a third whose seats end
+// before a limit is missed, a third that go on with requests whose clients left, drift, or fail in
+// bursts, and a third as they are in the other tables.
 func drawnSearches() table {
 	return table{
 		name: "drawn", slow: true, reps: 9,
@@ -57,7 +57,8 @@ func drawnRows(reps int, seed uint64) (rows [][]string) {
 	return rows
 }
 
-// disturbedQueue is a queue with one limit. Its times are in mean services, of which one takes so many seconds.
+// disturbedQueue is a queue with one limit. Its times are in mean services, of which one takes so
+// many seconds.
 type disturbedQueue struct {
 	servers  int
 	law      queue.Law
@@ -123,19 +124,19 @@ func (s *disturbedQueue) truth() (least, most float64) {
 }
 
 // find searches for the capacity.
-func (s *disturbedQueue) find(minutes float64, rng *rand.Rand) search.Capacity {
-	cfg := search.FindConfig{Eps: []float64{s.allowed}, Residence: s.service, Seed: rng.Uint64(),
-		Traffic: search.Traffic{Allowed: s.allowed, Lengths: s.law.Services * s.law.Services, Gaps: 1 / s.law.Arrivals, Plain: true},
-		Budget:  search.Budget{Seconds: 60 * minutes}}
+func (s *disturbedQueue) find(minutes float64, rng *rand.Rand) capacity.Capacity {
+	cfg := capacity.FindConfig{Eps: []float64{s.allowed}, Residence: s.service, Seed: rng.Uint64(),
+		Traffic: capacity.Traffic{Allowed: s.allowed, Lengths: s.law.Services * s.law.Services, Gaps: 1 / s.law.Arrivals, Plain: true},
+		Budget:  capacity.Budget{Seconds: 60 * minutes}}
 	whole := 60 * minutes // of the search, about
 	if minutes == 0 {
-		cfg.Budget.Requests = search.EnoughRequests
-		whole = float64(search.EnoughRequests) * s.service / s.capacity
+		cfg.Budget.Requests = capacity.EnoughRequests
+		whole = float64(capacity.EnoughRequests) * s.service / s.capacity
 	}
 	now, left := 0., 0. // seconds since the search began, and for how long the server still works on what is left
-	c, err := search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
+	c, err := capacity.Find(context.Background(), cfg, func(_ context.Context, p capacity.Probe) (capacity.Seen, error) {
 		wait := 0.
-		if left > 0 { // as run.Searcher waits for an empty server
+		if left > 0 { // as session.Searcher waits for an empty server
 			wait = left
 			if minutes > 0 {
 				wait = min(wait, 0.15*whole)
@@ -156,9 +157,10 @@ func (s *disturbedQueue) find(minutes float64, rng *rand.Rand) search.Capacity {
 	return c
 }
 
-// measure puts a load on the server at a time since the search began. busy is for how long its seats are
-// taken then, and backlog for how long it works on after the client left, both in seconds.
-func (s *disturbedQueue) measure(p *search.Probe, now, whole, busy float64, rng *rand.Rand) (seen search.Seen, backlog float64) {
+// measure puts a load on the server at a time since the search began. busy is for how long its
+// seats are taken then, and backlog for how long it works on after the client left, both in
+// seconds.
+func (s *disturbedQueue) measure(p *capacity.Probe, now, whole, busy float64, rng *rand.Rand) (seen capacity.Seen, backlog float64) {
 	q := queue.NewOf(s.law, s.servers, p.Load*s.service/float64(s.servers), rng.Uint64())
 	q.Closed = busy / s.service
 	q.Slower = func(at float64) float64 { return math.Exp(-s.drifts * (2*(now+at*s.service)/whole - 1)) }
@@ -183,7 +185,7 @@ func (s *disturbedQueue) measure(p *search.Probe, now, whole, busy float64, rng 
 	if p.EndBy > 0 {
 		end = min(end, max(to, p.EndBy/s.service))
 	}
-	seen = search.Seen{Load: p.Load, N: n, Violations: []int{0}, Blocks: [][]int{make([]int, min(n, p.Blocks))}, Stability: stat.Undecided, Seconds: end * s.service, Sent: n}
+	seen = capacity.Seen{Load: p.Load, N: n, Violations: []int{0}, Blocks: [][]int{make([]int, min(n, p.Blocks))}, Stability: stats.Undecided, Seconds: end * s.service, Sent: n}
 	period := s.outage / max(s.outages, 1e-9)
 	phase := 0.
 	if s.outages > 0 {
@@ -223,16 +225,16 @@ func (s *disturbedQueue) measure(p *search.Probe, now, whole, busy float64, rng 
 	for i := range served {
 		served[i] *= 2 * parts / window
 	}
-	mean, sd := stat.Moments(served[:])
-	half := stat.StudentQuantile(0.975, parts-1) * sd / math.Sqrt(parts)
-	point := search.CurvePoint{Load: p.Load, Offered: float64(n) / window, RequestsPerS: ended / window, OutputTokensPerS: ended / window,
-		Late: mean, LateCI95: &[2]float64{mean - half, mean + half}, TokensPerAnswer: 1, Window: window, Stability: stat.Undecided}
+	mean, sd := stats.Moments(served[:])
+	half := stats.StudentQuantile(0.975, parts-1) * sd / math.Sqrt(parts)
+	point := capacity.CurvePoint{Load: p.Load, Offered: float64(n) / window, RequestsPerS: ended / window, OutputTokensPerS: ended / window,
+		Late: mean, LateCI95: &[2]float64{mean - half, mean + half}, TokensPerAnswer: 1, Window: window, Stability: stats.Undecided}
 	if len(took) > 0 {
 		slices.Sort(took)
 		point.E2E = took[len(took)/2] * s.service * 1e3
 	}
 	if seen.Behind = point.IsBehind(); seen.Behind {
-		seen.Carried = search.CarriedAt(point)
+		seen.Carried = capacity.CarriedAt(point)
 	}
 	return seen, backlog
 }
@@ -240,7 +242,7 @@ func (s *disturbedQueue) measure(p *search.Probe, now, whole, busy float64, rng 
 // drawnCount is how searches came out: of each kind the wrong ones, of those that were given.
 type drawnCount struct{ Least, Most, Interval, Floor, Ratio tally }
 
-func (t *drawnCount) count(s *disturbedQueue, minutes float64, c search.Capacity) {
+func (t *drawnCount) count(s *disturbedQueue, minutes float64, c capacity.Capacity) {
 	lowest, highest := s.truth()
 	if c.AtLeast > 0 {
 		t.Least.count(c.AtLeast > highest)
@@ -267,7 +269,8 @@ func (t *drawnCount) merge(o *drawnCount) {
 	}
 }
 
-// allowedWrong returns how many of n are wrong at the most in 99 % of cases, where each is with a chance of p.
+// allowedWrong returns how many of n are wrong at the most in 99 % of cases, where each is with a
+// chance of p.
 func allowedWrong(n int, p float64) int {
 	chance, sum := math.Pow(1-p, float64(n)), 0.
 	for k := 0; ; k++ {

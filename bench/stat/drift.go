@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"pitot/bench/stat/queue"
-	"pitot/internal/run/search"
+	"pitot/internal/capacity"
 )
 
 // drifts is the table of searches of servers whose speed changes meanwhile.
@@ -40,8 +40,8 @@ func drifts() table {
 	}
 }
 
-// driftingServer is a server whose speed changes. Near its capacity the odds of a violation rise with this
-// power of the load.
+// driftingServer is a server whose speed changes. Near its capacity the odds of a violation rise
+// with this power of the load.
 type driftingServer struct {
 	queued
 	capacity, slope float64
@@ -104,13 +104,13 @@ func searchDrifting(i int, d drift, budget time.Duration, reps int, seed uint64)
 	return c
 }
 
-// truth is the load at which the share of violations that may be is that of all the time in which loads around the
-// limit were measured.
-func (q *driftingServer) truth(trail []search.Step, slower func(float64) float64) float64 {
+// truth is the load at which the share of violations that may be is that of all the time in which
+// loads around the limit were measured.
+func (q *driftingServer) truth(trail []capacity.Step, slower func(float64) float64) float64 {
 	from, to, at := math.Inf(1), 0., 0.
 	for i := range trail {
 		s := &trail[i]
-		if s.Stage == search.Main || s.Stage == search.Centre {
+		if s.Stage == capacity.Main || s.Stage == capacity.Centre {
 			from, to = min(from, at), at+s.Seen.Seconds
 		}
 		at += s.Seen.Seconds
@@ -126,7 +126,7 @@ func (q *driftingServer) truth(trail []search.Step, slower func(float64) float64
 	return driftRate * math.Pow(odds, -1/q.slope)
 }
 
-func (t *driftCount) count(c *search.Capacity, truth float64) {
+func (t *driftCount) count(c *capacity.Capacity, truth float64) {
 	t.Answered.count(c.Estimate > 0)
 	if c.Estimate > 0 {
 		t.Half = append(t.Half, (c.Interval.Hi-c.Interval.Lo)/2/c.Estimate)

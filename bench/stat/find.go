@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"pitot/internal/run/search"
-	"pitot/internal/stat"
+	"pitot/internal/capacity"
+	"pitot/internal/stats"
 )
 
 const findAbout = "The highest rate at which 1 % of requests at most violate each limit, searched by search.Find with a budget of requests in windows, from nothing but the time of a request alone. " +
@@ -64,23 +64,23 @@ func findRows(of []system, budgets, bisections []int, reps int, seed uint64, few
 // counted and not recorded; workRequests is how many requests it pays to record.
 const ofWork, workRequests = -1, 40_000
 
-func searches(s system, budget, reps int, seed uint64) []search.Capacity {
-	found := make([]search.Capacity, reps)
+func searches(s system, budget, reps int, seed uint64) []capacity.Capacity {
+	found := make([]capacity.Capacity, reps)
 	together(reps, func(r int) {
 		rng := rand.New(rand.NewPCG(seed, uint64(r)))
-		cfg := search.FindConfig{Eps: s.eps(), Residence: s.residence, Sessions: s.sessions, Traffic: s.traffic, Budget: search.Budget{Requests: budget}, Seed: rng.Uint64()}
+		cfg := capacity.FindConfig{Eps: s.eps(), Residence: s.residence, Sessions: s.sessions, Traffic: s.traffic, Budget: capacity.Budget{Requests: budget}, Seed: rng.Uint64()}
 		if budget == ofWork { // that of sim:, where recording a request takes 1
-			cfg.Budget, cfg.Count = search.Budget{Requests: search.EnoughRequests, Work: workRequests}, true
+			cfg.Budget, cfg.Count = capacity.Budget{Requests: capacity.EnoughRequests, Work: workRequests}, true
 		}
-		took := func(p search.Probe, seen search.Seen, drain float64) search.Seen {
+		took := func(p capacity.Probe, seen capacity.Seen, drain float64) capacity.Seen {
 			sent := float64(p.Requests) + (p.Residences+drain)*p.Residence*cfg.Rate(p.Load, p.Takes)
 			if seen.Sent, seen.Work = int(sent), sent; p.Counted {
-				seen.Work *= search.CountedWork
+				seen.Work *= capacity.CountedWork
 			}
 			return seen
 		}
-		c, err := search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
-			return took(p, s.probe(p, rng.Uint64()), search.Drain), nil
+		c, err := capacity.Find(context.Background(), cfg, func(_ context.Context, p capacity.Probe) (capacity.Seen, error) {
+			return took(p, s.probe(p, rng.Uint64()), capacity.Drain), nil
 		})
 		if err != nil {
 			panic(err)
@@ -125,7 +125,7 @@ func bisectionRow(s system, n, reps int, seed uint64) []string {
 		low, high := c*math.Exp(-0.3), c*math.Exp(0.3)
 		for range probes {
 			middle := math.Sqrt(low * high)
-			p := s.probe(search.Probe{Load: middle, Requests: n, Residences: search.Warmup, Residence: s.residence * 1.5, Blocks: 1}, rng.Uint64())
+			p := s.probe(capacity.Probe{Load: middle, Requests: n, Residences: capacity.Warmup, Residence: s.residence * 1.5, Blocks: 1}, rng.Uint64())
 			if float64(slices.Max(p.Violations)) <= s.allowed*float64(n) {
 				low = middle
 			} else {
@@ -175,7 +175,7 @@ func verificationAtCapacity() table {
 		rows: func(reps int, seed uint64) (rows [][]string) {
 			budgets, all := []int{1_500, 3_000, 7_500, 15_000, 30_000}, make([]tally, 5)
 			for _, s := range bounded() {
-				if s.capacity == 0 || s.sessions != (search.Sessions{}) {
+				if s.capacity == 0 || s.sessions != (capacity.Sessions{}) {
 					continue
 				}
 				row := []string{s.name}
@@ -183,8 +183,8 @@ func verificationAtCapacity() table {
 					passed := make([]bool, reps)
 					together(reps, func(r int) {
 						rng := rand.New(rand.NewPCG(seed, uint64(r)))
-						c, err := search.Verify(context.Background(), search.FindConfig{Eps: s.eps(), Residence: s.residence, Traffic: s.traffic, Budget: search.Budget{Requests: n}}, s.capacity,
-							func(_ context.Context, p search.Probe) (search.Seen, error) { return s.probe(p, rng.Uint64()), nil })
+						c, err := capacity.Verify(context.Background(), capacity.FindConfig{Eps: s.eps(), Residence: s.residence, Traffic: s.traffic, Budget: capacity.Budget{Requests: n}}, s.capacity,
+							func(_ context.Context, p capacity.Probe) (capacity.Seen, error) { return s.probe(p, rng.Uint64()), nil })
 						if err != nil {
 							panic(err)
 						}
@@ -212,14 +212,14 @@ func verifyRow(s system, at float64, n, reps int, seed uint64) []string {
 	var passed, refuted, blocks, p99 tally
 	for r := range reps {
 		rng := rand.New(rand.NewPCG(seed, uint64(r)))
-		c, err := search.Verify(context.Background(), search.FindConfig{Eps: s.eps(), Residence: s.residence, Budget: search.Budget{Requests: n}}, at*s.capacity,
-			func(_ context.Context, p search.Probe) (search.Seen, error) { return s.probe(p, rng.Uint64()), nil })
+		c, err := capacity.Verify(context.Background(), capacity.FindConfig{Eps: s.eps(), Residence: s.residence, Budget: capacity.Budget{Requests: n}}, at*s.capacity,
+			func(_ context.Context, p capacity.Probe) (capacity.Seen, error) { return s.probe(p, rng.Uint64()), nil })
 		if err != nil {
 			panic(err)
 		}
 		passed.count(c.Verified.Passed)
 		refuted.count(c.Verified.Refuted)
-		long := slices.IndexFunc(c.Trail, func(s search.Step) bool { return s.Stage == search.Verifying })
+		long := slices.IndexFunc(c.Trail, func(s capacity.Step) bool { return s.Stage == capacity.Verifying })
 		if long < 0 { // refuted by short looks
 			blocks.count(false)
 			p99.count(false)
@@ -230,9 +230,9 @@ func verifyRow(s system, at float64, n, reps int, seed uint64) []string {
 		for i, b := range first.Blocks[0] {
 			means[i] = float64(b) * float64(len(means)) / float64(first.N)
 		}
-		m, sd := stat.Moments(means)
+		m, sd := stats.Moments(means)
 		k := float64(len(means))
-		blocks.count(m+stat.StudentQuantile(0.95, k-1)*sd/math.Sqrt(k) <= epsilon)
+		blocks.count(m+stats.StudentQuantile(0.95, k-1)*sd/math.Sqrt(k) <= epsilon)
 		p99.count(m <= epsilon)
 	}
 	return []string{number(at), fmt.Sprint(n), passed.String(), refuted.String(), blocks.String(), p99.String()}
@@ -266,7 +266,7 @@ func truthOf(name string, of []system) table {
 }
 
 // measuredCapacity goes from what is written of a system to where its capacity is.
-func (s system) measuredCapacity(n int, seed uint64) (_ stat.Inverse, fit stat.Logistic) {
+func (s system) measuredCapacity(n int, seed uint64) (_ stats.Inverse, fit stats.Logistic) {
 	centre, step := s.capacity, 0.03
 	const rounds = 8 // beforehand
 	for round := 0; round <= rounds; round++ {
@@ -274,19 +274,19 @@ func (s system) measuredCapacity(n int, seed uint64) (_ stat.Inverse, fit stat.L
 		if round == rounds {
 			requests = n
 		}
-		loads, seen := make([]float64, 9), make([]search.Seen, 9)
+		loads, seen := make([]float64, 9), make([]capacity.Seen, 9)
 		together(len(loads), func(i int) {
 			loads[i] = centre * math.Exp(step*float64(i-4))
-			seen[i] = s.probe(search.Probe{Load: loads[i], Requests: requests, Residences: 50, Residence: (&search.FindConfig{Sessions: s.sessions}).MemoryTime(s.residence), Blocks: 1}, seed+uint64(100*round+i))
+			seen[i] = s.probe(capacity.Probe{Load: loads[i], Requests: requests, Residences: 50, Residence: (&capacity.FindConfig{Sessions: s.sessions}).MemoryTime(s.residence), Blocks: 1}, seed+uint64(100*round+i))
 		})
-		at, over := stat.Inverse{}, false // of the limit that is reached first
+		at, over := stats.Inverse{}, false // of the limit that is reached first
 		for l := range s.limits {
-			points := make([]stat.Share, len(loads))
+			points := make([]stats.Share, len(loads))
 			for i := range loads {
-				points[i] = stat.Share{Load: loads[i], Violations: seen[i].Violations[l], N: requests}
+				points[i] = stats.Share{Load: loads[i], Violations: seen[i].Violations[l], N: requests}
 			}
 			over = over || points[4].Violations > int(s.allowed*float64(requests))
-			of := stat.FitLogistic(points, stat.Prior{})
+			of := stats.FitLogistic(points, stats.Prior{})
 			if x := of.LoadAt(s.allowed, 0.95, 0.05); x.Load > 0 && (at.Load == 0 || x.Load < at.Load) {
 				at, fit = x, of
 			}
@@ -327,8 +327,8 @@ func together(n int, do func(i int)) {
 }
 
 func median(xs []float64) float64 {
-	stat.SortFloat64(xs)
-	return stat.Percentile(xs, 0.5)
+	stats.SortFloat64(xs)
+	return stats.Percentile(xs, 0.5)
 }
 
 func percent(xs []float64) string {

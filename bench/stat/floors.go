@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"pitot/bench/stat/queue"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // floors is how often a search says that no load meets the limit, of servers where that is
@@ -60,8 +60,8 @@ func floored() (list []floorOf) {
 	return list
 }
 
-// power is how often a one-sided test at 97.5 %, as a bound of a search has it, says of n requests that
-// more than may violate do, where the floor's share does, one independent of another.
+// power is how often a one-sided test at 97.5 %, as a bound of a search has it, says of n requests
+// that more than may violate do, where the floor's share does, one independent of another.
 func (s floorOf) power(n int, seed uint64) (says tally) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	for range 2_000 {
@@ -71,7 +71,7 @@ func (s floorOf) power(n int, seed uint64) (says tally) {
 				k++
 			}
 		}
-		says.count(stat.ClopperPearson(k, n, 1, stat.OneSided(0.975)).Lo > s.allowed)
+		says.count(stats.ClopperPearson(k, n, 1, stats.OneSided(0.975)).Lo > s.allowed)
 	}
 	return says
 }

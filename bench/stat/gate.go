@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"pitot/bench/stat/queue"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 func gate() table {
@@ -40,9 +40,9 @@ func gateRows(utilisation float64, n, reps int, seed uint64) (rows [][]string) {
 	long := queue.New(32, utilisation, seed)
 	long.Warm(warmup)
 	truth := long.TTFTs(enough(3_000_000, reps))
-	average, _ := stat.Moments(truth)
-	stat.SortFloat64(truth)
-	cases := []*gateCase{{of: "mean", truth: average}, {of: "p50", p: 0.5, truth: stat.Percentile(truth, 0.5)}, {of: "p99", p: 0.99, truth: stat.Percentile(truth, 0.99)}}
+	average, _ := stats.Moments(truth)
+	stats.SortFloat64(truth)
+	cases := []*gateCase{{of: "mean", truth: average}, {of: "p50", p: 0.5, truth: stats.Percentile(truth, 0.5)}, {of: "p99", p: 0.99, truth: stats.Percentile(truth, 0.99)}}
 	for r := range reps {
 		q := queue.New(32, utilisation, seed+uint64(1+r))
 		q.Warm(warmup)
@@ -62,15 +62,15 @@ func (c *gateCase) judgeRun(ttft []float64) {
 	n := len(ttft)
 	var holds, enough bool
 	if c.p == 0 {
-		b, _ := stat.BatchMeans(ttft, 10, 0.95)
-		_, sd := stat.Moments(ttft)
+		b, _ := stats.BatchMeans(ttft, 10, 0.95)
+		_, sd := stats.Moments(ttft)
 		holds, enough = b.Contains(c.truth), sd*sd/(b.SE*b.SE) >= ownEnough // n/φ is the variance of one over that of the mean
 	} else {
 		sorted := append([]float64(nil), ttft...)
-		stat.SortFloat64(sorted)
-		phi, _ := overdispersion(stat.MarkExceeding(ttft, stat.Percentile(sorted, c.p)))
+		stats.SortFloat64(sorted)
+		phi, _ := overdispersion(stats.MarkExceeding(ttft, stats.Percentile(sorted, c.p)))
 		effective := float64(n) / max(phi, 1)
-		lo, hi := stat.EffectiveRankInterval(int64(n), effective, c.p, 0.95)
+		lo, hi := stats.EffectiveRankInterval(int64(n), effective, c.p, 0.95)
 		closed := lo > 0 && hi <= int64(n)
 		holds = (lo == 0 || sorted[lo-1] <= c.truth) && (hi > int64(n) || c.truth <= sorted[hi-1])
 		enough = closed && (c.p > 0.5 || effective >= ownEnough)

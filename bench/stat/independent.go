@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"pitot/bench/stat/alternative"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 func independent() table {
@@ -39,16 +39,16 @@ func independentCases() []independentCase {
 		{"95 % rank interval holds p50, n = 101", "≥ 95 %", rankCase(101, 0.5)},
 		{"95 % rank interval holds p99, n = 1,000", "≥ 95 %", rankCase(1000, 0.99)},
 		{"95 % Wilson interval holds a share of 2 %, n = 1,000", "about 95 %", shareCase(alternative.Wilson)},
-		{"95 % Clopper-Pearson interval holds it", "≥ 95 %", shareCase(stat.ClopperPearson)},
+		{"95 % Clopper-Pearson interval holds it", "≥ 95 %", shareCase(stats.ClopperPearson)},
 		{"95 % interval of Hodges-Lehmann holds a shift, 5 + 5 Cauchy", "96.8 %", func(rng *rand.Rand) bool {
-			return stat.HodgesLehmann(cauchy(rng, 5, 0), cauchy(rng, 5, 3), 0.95).Contains(3)
+			return stats.HodgesLehmann(cauchy(rng, 5, 0), cauchy(rng, 5, 3), 0.95).Contains(3)
 		}},
 		{"95 % interval of Welch holds a difference, 4 + 8, spreads 3 : 1", "about 95 %", func(rng *rand.Rand) bool {
-			d, _ := stat.Welch(normals(rng, 4, 0, 3), normals(rng, 8, 2, 1), 0.95)
+			d, _ := stats.Welch(normals(rng, 4, 0, 3), normals(rng, 8, 2, 1), 0.95)
 			return d.Contains(2)
 		}},
 		{"TOST passes at the very margin, 5 + 5", "≤ 5 %", func(rng *rand.Rand) bool {
-			d, _ := stat.Welch(normals(rng, 5, 0, 0.3), normals(rng, 5, 1, 0.3), 0.95)
+			d, _ := stats.Welch(normals(rng, 5, 0, 0.3), normals(rng, 5, 1, 0.3), 0.95)
 			return d.TOST(1) < 0.05
 		}},
 		{"Holm rejects any of 5 true hypotheses at 5 %", "≤ 5 %", func(rng *rand.Rand) bool {
@@ -56,15 +56,15 @@ func independentCases() []independentCase {
 			for i := range ps {
 				ps[i] = rng.Float64()
 			}
-			return slices.Min(stat.Holm(ps)) < 0.05
+			return slices.Min(stats.Holm(ps)) < 0.05
 		}},
 		{"Mann-Kendall rises, 12 values without a trend", "≤ 5 %", func(rng *rand.Rand) bool {
-			_, z := stat.MannKendall(normals(rng, 12, 0, 1))
-			return z > stat.NormalQuantile(0.95)
+			_, z := stats.MannKendall(normals(rng, 12, 0, 1))
+			return z > stats.NormalQuantile(0.95)
 		}},
 		{"Anderson-Darling rejects 200 exponential gaps at 5 %", "5 %", func(rng *rand.Rand) bool {
 			_, a2, _ := andersonDarling(exponentials(rng, 200))
-			return a2 > stat.AndersonDarling5
+			return a2 > stats.AndersonDarling5
 		}},
 		{"Anderson-Darling rejects 200 gaps of CV 0.71 at 5 %", "high", func(rng *rand.Rand) bool {
 			xs, ys := exponentials(rng, 200), exponentials(rng, 200)
@@ -72,7 +72,7 @@ func independentCases() []independentCase {
 				xs[i] += ys[i]
 			}
 			_, a2, _ := andersonDarling(xs)
-			return a2 > stat.AndersonDarling5
+			return a2 > stats.AndersonDarling5
 		}},
 		{"early stopping passes p99 with 1 % over, one look", "≤ 1 %", func(rng *rand.Rand) bool {
 			return earlyStop(rng, 662)
@@ -84,7 +84,7 @@ func independentCases() []independentCase {
 }
 
 func rankCase(n int, p float64) func(*rand.Rand) bool {
-	lo, hi := stat.RankInterval(int64(n), p, 0.95)
+	lo, hi := stats.RankInterval(int64(n), p, 0.95)
 	return func(rng *rand.Rand) bool {
 		below := int64(0) // ranks at or below the true quantile
 		for range n {
@@ -96,7 +96,7 @@ func rankCase(n int, p float64) func(*rand.Rand) bool {
 	}
 }
 
-func shareCase(interval func(hits, n int, phi, level float64) stat.Interval) func(*rand.Rand) bool {
+func shareCase(interval func(hits, n int, phi, level float64) stats.Interval) func(*rand.Rand) bool {
 	return func(rng *rand.Rand) bool {
 		const n, share = 1000, 0.02
 		hits := 0
@@ -153,6 +153,6 @@ func exponentials(rng *rand.Rand, n int) []float64 {
 
 // andersonDarling is that of gaps in any order.
 func andersonDarling(gaps []float64) (a2, adjusted float64, ok bool) {
-	mean, _ := stat.Moments(gaps)
-	return stat.AndersonDarling(slices.Values(slices.Sorted(slices.Values(gaps))), int64(len(gaps)), mean)
+	mean, _ := stats.Moments(gaps)
+	return stats.AndersonDarling(slices.Values(slices.Sorted(slices.Values(gaps))), int64(len(gaps)), mean)
 }

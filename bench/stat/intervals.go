@@ -7,13 +7,13 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/load"
-	"pitot/internal/measure"
-	"pitot/internal/stat"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/loadgen"
+	"pitot/internal/metrics"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
+	"pitot/internal/sim/deploy"
+	"pitot/internal/stats"
 )
 
 // intervals are those that one run prints, over systems that are drawn.
@@ -107,7 +107,8 @@ func drawnIntervals(i, reps int, seed uint64) map[string]*intervalCase {
 // longRun is how many requests a long run has.
 const longRun = 20_000
 
-// drawRunSystem draws a server of seats or a deployment, and says how many long runs tell the truth of it.
+// drawRunSystem draws a server of seats or a deployment, and says how many long runs tell the truth
+// of it.
 func drawRunSystem(rng *rand.Rand, twin bool) (run runSystem, long int) {
 	one := func(list ...float64) float64 { return list[rng.IntN(len(list))] }
 	within := func(lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
@@ -153,7 +154,7 @@ func measureIntervals(run runSystem, utilisation, rate, alone float64, n, long, 
 	for k := range long {
 		rows := run(rate, 100*alone, longRun, 1_000_003+uint64(k))
 		for i := range rows {
-			q := measure.OfRow(&rows[i])
+			q := metrics.OfRow(&rows[i])
 			for _, name := range intervalMetrics {
 				if x := q.Value(name); !math.IsNaN(x) {
 					samples[name] = append(samples[name], x/1e6)
@@ -163,17 +164,17 @@ func measureIntervals(run runSystem, utilisation, rate, alone float64, n, long, 
 	}
 	for _, name := range intervalMetrics {
 		xs := samples[name]
-		stat.SortFloat64(xs)
-		mean, _ := stat.Moments(xs)
+		stats.SortFloat64(xs)
+		mean, _ := stats.Moments(xs)
 		for i, key := range intervalKeys {
-			truth[intervalKey(name, key, utilisation)] = []float64{mean, stat.Percentile(xs, 0.5), stat.Percentile(xs, 0.95), stat.Percentile(xs, 0.99)}[i]
+			truth[intervalKey(name, key, utilisation)] = []float64{mean, stats.Percentile(xs, 0.5), stats.Percentile(xs, 0.95), stats.Percentile(xs, 0.99)}[i]
 		}
 	}
 	values := map[string][]float64{}
 	halves := map[string][]float64{}
 	for rep := range reps {
 		rows := run(rate, 20*alone, n, uint64(rep)+uint64(1000*utilisation)<<20)
-		f := measure.NewFold(measure.Setup{T0: int64(20 * alone * 1e9), T1: rows[n-1].Due + 1, Residence: int64(alone * 1e9), Stamps: "virtual", Load: result.Load{Loop: "open", Rate: &rate}})
+		f := metrics.NewFold(metrics.Setup{T0: int64(20 * alone * 1e9), T1: rows[n-1].Due + 1, Residence: int64(alone * 1e9), Stamps: "virtual", Load: result.Load{Loop: "open", Rate: &rate}})
 		f.Add(record.Frame{Rows: rows})
 		p := f.Point()
 		for _, name := range intervalMetrics {
@@ -198,7 +199,7 @@ func measureIntervals(run runSystem, utilisation, rate, alone float64, n, long, 
 		}
 	}
 	for key, list := range halves {
-		_, sd := stat.Moments(values[key])
+		_, sd := stats.Moments(values[key])
 		for _, half := range list {
 			cases[key].Widths = append(cases[key].Widths, half/truth[key])
 			cases[key].Spread = append(cases[key].Spread, half/(1.96*sd))
@@ -247,10 +248,10 @@ func (s served) records(rate, warmup float64, n int, seed uint64) []record.Row {
 	}
 	sink := &rowSink{from: int64(warmup * 1e9)}
 	source := &asked{rng: rand.New(rand.NewPCG(seed, 1)), input: lognormal(s.input, s.spread), output: lognormal(s.output, s.spread)}
-	core := load.NewCore(load.Config{
+	core := loadgen.NewCore(loadgen.Config{
 		Arrivals: &gaps{rng: rand.New(rand.NewPCG(seed, 2)), rate: rate, shape: 1 / s.burst}, Warmup: sink.from, Requests: int64(n),
 	})
-	load.Run(context.Background(), core, load.NewVirtual(load.VirtualConfig{Engine: d.Engine(seed), Source: source, Sink: sink}))
+	loadgen.Run(context.Background(), core, loadgen.NewVirtual(loadgen.VirtualConfig{Engine: d.Engine(seed), Source: source, Sink: sink}))
 	slices.SortFunc(sink.rows, func(a, b record.Row) int { return int(a.Due - b.Due) })
 	return sink.rows[:n]
 }

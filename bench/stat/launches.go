@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"pitot/bench/stat/queue"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 func launches() table {
@@ -50,15 +50,15 @@ func launchRow(utilisation, factor float64, reps int, seed uint64) []string {
 			if i > 0 {
 				continue
 			}
-			d, _ := stat.Welch(xs, ys, 0.95)
+			d, _ := stats.Welch(xs, ys, 0.95)
 			requests.count(d.P < 0.05)
-			d, _ = stat.Welch(thin(xs), thin(ys), 0.95)
+			d, _ = stats.Welch(thin(xs), thin(ys), 0.95)
 			batches.count(d.P < 0.05)
 		}
-		d, _ := stat.Welch(a[:], b[:], 0.95)
+		d, _ := stats.Welch(a[:], b[:], 0.95)
 		welch.count(d.P < 0.05)
 		equivalent.count(d.TOST(math.Log(1.1)) < 0.05)
-		shift.count(!stat.HodgesLehmann(a[:], b[:], 0.95).Contains(0))
+		shift.count(!stats.HodgesLehmann(a[:], b[:], 0.95).Contains(0))
 	}
 	return []string{number(utilisation), number(factor), requests.String(), batches.String(), welch.String(), shift.String(), equivalent.String()}
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"pitot/bench/stat/queue"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // levels is the test that tells a server that is slower at some times of a long window from
@@ -96,11 +96,11 @@ func (f *levelsFound) look(s queueSystem, utilisation, window float64, seed uint
 			i := int(j.Arrival / window * stretches)
 			ttft[i], e2e[i], beside[i] = append(ttft[i], j.TTFT), append(e2e[i], j.End-j.Arrival), append(beside[i], float64(n-ended))
 		}
-		p, ok := stat.LevelsDiffer(ttft[:], beside[:])
+		p, ok := stats.LevelsDiffer(ttft[:], beside[:])
 		if !ok {
 			continue
 		}
-		other, _ := stat.LevelsDiffer(e2e[:], beside[:])
+		other, _ := stats.LevelsDiffer(e2e[:], beside[:])
 		f.swings[k].count(min(p, other) < 0.0025)
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/load"
-	"pitot/internal/measure"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/loadgen"
+	"pitot/internal/metrics"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
+	"pitot/internal/sim/deploy"
 )
 
 // lockstep is what comes of how the users of a closed loop begin.
@@ -77,7 +77,7 @@ func (c crowd) run(begin string, seed uint64) result.Point {
 	}
 	alone := int64(d.Residence(c.input, c.output, 1))
 	cycle := int64(d.Residence(c.input, c.output, c.users)) * int64(max(1, c.users/d.Settings.MaxNumSeqs))
-	cfg := load.Config{Users: c.users, Warmup: 12 * cycle, Window: 20 * cycle, Stagger: alone}
+	cfg := loadgen.Config{Users: c.users, Warmup: 12 * cycle, Window: 20 * cycle, Stagger: alone}
 	switch begin {
 	case "at once":
 		cfg.Stagger = 0
@@ -91,8 +91,8 @@ func (c crowd) run(begin string, seed uint64) result.Point {
 	source := &asked{rng: rand.New(rand.NewPCG(seed, 1)), input: func(*rand.Rand) int { return c.input },
 		output: func(rng *rand.Rand) int { return max(1, int(float64(c.output)*(1+vary*(2*rng.Float64()-1))+.5)) }}
 	var out rowsOnly
-	load.Run(context.Background(), load.NewCore(cfg), load.NewVirtual(load.VirtualConfig{Engine: d.Engine(seed), Source: source, Sink: &out}))
-	f := measure.NewFold(measure.Setup{T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Residence: alone, Stamps: "virtual",
+	loadgen.Run(context.Background(), loadgen.NewCore(cfg), loadgen.NewVirtual(loadgen.VirtualConfig{Engine: d.Engine(seed), Source: source, Sink: &out}))
+	f := metrics.NewFold(metrics.Setup{T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Residence: alone, Stamps: "virtual",
 		Load: result.Load{Loop: "closed", Concurrency: &c.users}})
 	f.Add(record.Frame{Rows: out.rows})
 	return f.Point()

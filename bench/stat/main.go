@@ -5,9 +5,12 @@
 //	go run ./bench/stat [-only percentile,find] [-reps 100] [-seed 1] [-keep DIR -for 7m]
 //
 // Without -only it takes about five minutes on one core, and leaves out intervals,
-// intervals-sessions, levels, saturation, bounds (bounds-sessions: of conversations; bounds-slow: of arrivals that take turns), timed, drift, width (width-mild: where little varies; width-floors: where some violate without a load), clusters (of those that constants were chosen on: clusters-chosen), curve, truth, catalogue and find on the twin (find-light, find-bursty, find-32-slots, find-heavy,
-// find-long-output), which take minutes each. A table is a file of its own with
-// one function that gives it, and a row in tables.
+// intervals-sessions, levels, saturation, bounds (bounds-sessions: of conversations; bounds-slow:
+// of arrivals that take turns), timed, drift, width (width-mild: where little varies; width-floors:
+// where some violate without a load), clusters (of those that constants were chosen on:
+// clusters-chosen), curve, truth, catalogue and find on the twin (find-light, find-bursty,
+// find-32-slots, find-heavy, find-long-output), which take minutes each. A table is a file of its
+// own with one function that gives it, and a row in tables.
 package main
 
 import (

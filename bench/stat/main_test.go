@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"pitot/internal/run/search"
+	"pitot/internal/capacity"
 )
 
 // Every table runs, and its rows are as wide as its header.
@@ -53,7 +53,7 @@ func TestSystems(t *testing.T) {
 	for _, s := range systems() {
 		var shares []int
 		for _, load := range []float64{0.3 * s.capacity, 1.5 * s.capacity} {
-			p := s.probe(search.Probe{Load: load, Requests: 300, Residences: 10, Residence: s.residence, Blocks: 10}, 1)
+			p := s.probe(capacity.Probe{Load: load, Requests: 300, Residences: 10, Residence: s.residence, Blocks: 10}, 1)
 			blocks := 0
 			for _, b := range p.Blocks[0] {
 				blocks += b
@@ -77,7 +77,7 @@ func TestDrawnCurves(t *testing.T) {
 		{Slope: 5, Allowed: .05, Capacity: 20, LoadCluster: 40},
 		{Slope: 5, Allowed: .05, Capacity: 20, LoadCluster: 1, Floor: .03, FloorCluster: 10},
 	} {
-		marks := c.measure(search.Probe{Load: c.Capacity, Requests: n, Blocks: 10}, 1).violations
+		marks := c.measure(capacity.Probe{Load: c.Capacity, Requests: n, Blocks: 10}, 1).violations
 		bad, runs := 0, 0
 		for i, m := range marks {
 			if bad += int(m); m > 0 && (i == 0 || marks[i-1] == 0) {

@@ -6,7 +6,7 @@ import (
 
 	"pitot/bench/stat/alternative"
 	"pitot/bench/stat/queue"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 func mean() table {
@@ -20,16 +20,16 @@ func mean() table {
 			for _, utilisation := range []float64{0.5, 0.8, 0.9} {
 				long := queue.New(32, utilisation, seed)
 				long.Warm(warmup)
-				truth, _ := stat.Moments(long.TTFTs(enough(5_000_000, reps)))
+				truth, _ := stats.Moments(long.TTFTs(enough(5_000_000, reps)))
 				for _, n := range []int{5_000, 20_000, 100_000} {
 					var independent, batches, bootstrap tally
 					for r := range reps {
 						q := queue.New(32, utilisation, seed+uint64(1+r))
 						q.Warm(warmup)
 						xs := q.TTFTs(n)
-						mean, sd := stat.Moments(xs)
+						mean, sd := stats.Moments(xs)
 						independent.count(math.Abs(mean-truth) <= 1.96*sd/math.Sqrt(float64(n)))
-						b, _ := stat.BatchMeans(xs, 10, 0.95)
+						b, _ := stats.BatchMeans(xs, 10, 0.95)
 						batches.count(b.Contains(truth))
 						if n <= 20_000 { // copies 200·n values
 							s, _ := alternative.BlockBootstrap(xs, n/20, 200, 0.95, seed+uint64(r), average)
@@ -45,6 +45,6 @@ func mean() table {
 }
 
 func average(xs []float64) float64 {
-	m, _ := stat.Moments(xs)
+	m, _ := stats.Moments(xs)
 	return m
 }

@@ -2,7 +2,7 @@ package main
 
 import (
 	"pitot/bench/stat/queue"
-	"pitot/internal/data/record"
+	"pitot/internal/results/record"
 )
 
 // recorded are the jobs of a queue that arrive before a time, as records: a

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"pitot/bench/stat/queue"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // warmup, in mean service times, is several times what the queues below take
@@ -47,12 +47,12 @@ func percentileRows(utilisation float64, reps int, seed uint64) (rows [][]string
 	long := queue.New(32, utilisation, seed)
 	long.Warm(warmup)
 	truth := long.TTFTs(enough(2_000_000, reps))
-	stat.SortFloat64(truth)
+	stats.SortFloat64(truth)
 	const longest = 20_000
 	var cases []*percentileCase
 	for _, p := range []float64{0.5, 0.99} {
 		for _, n := range []int{longest / 4, longest} {
-			cases = append(cases, &percentileCase{p: p, n: n, truth: stat.Percentile(truth, p)})
+			cases = append(cases, &percentileCase{p: p, n: n, truth: stats.Percentile(truth, p)})
 		}
 	}
 	for r := range reps {
@@ -79,15 +79,15 @@ func (c *percentileCase) judgeRuns(runs [3][]float64) {
 	var here []float64
 	for i, run := range runs {
 		sorted := slices.Clone(run[:c.n])
-		stat.SortFloat64(sorted)
-		phi, _ := overdispersion(stat.MarkExceeding(run[:c.n], stat.Percentile(sorted, c.p)))
+		stats.SortFloat64(sorted)
+		phi, _ := overdispersion(stats.MarkExceeding(run[:c.n], stats.Percentile(sorted, c.p)))
 		phis = append(phis, phi)
 		if i == 0 {
 			here = sorted
 		}
 	}
 	hold := func(phi float64) (holds, closed bool) {
-		lo, hi := stat.EffectiveRankInterval(int64(c.n), float64(c.n)/max(phi, 1), c.p, 0.95)
+		lo, hi := stats.EffectiveRankInterval(int64(c.n), float64(c.n)/max(phi, 1), c.p, 0.95)
 		holds = (lo == 0 || here[lo-1] <= c.truth) && (hi > int64(c.n) || c.truth <= here[hi-1])
 		return holds, lo > 0 && hi <= int64(c.n)
 	}
@@ -97,7 +97,7 @@ func (c *percentileCase) judgeRuns(runs [3][]float64) {
 	c.own.count(own)
 	c.gated.count(shown)
 	c.gatedHold.addIf(shown, own)
-	pooled, closed := hold(stat.PooledOverdispersion(phis...))
+	pooled, closed := hold(stats.PooledOverdispersion(phis...))
 	c.pooled.count(pooled)
 	c.closed.count(closed)
 	c.closedHold.addIf(closed, pooled)

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"pitot/bench/stat/queue"
-	"pitot/internal/data/record"
+	"pitot/internal/results/record"
 )
 
 // queueSystem is a queue, and how long it is looked at.

@@ -5,9 +5,9 @@ import (
 	"math"
 
 	"pitot/bench/stat/queue"
-	"pitot/internal/data/result"
-	"pitot/internal/measure"
-	"pitot/internal/run/search"
+	"pitot/internal/capacity"
+	"pitot/internal/metrics"
+	"pitot/internal/results/result"
 )
 
 // saturated is what a sweep says its target saturates at.
@@ -44,14 +44,14 @@ func (s queueSystem) sweep(window float64, seed uint64) *result.Curve {
 	points := make([]result.Point, len(saturationLoads))
 	for i, u := range saturationLoads {
 		rate := u * float64(s.servers)
-		f := measure.NewFold(measure.Setup{
+		f := metrics.NewFold(metrics.Setup{
 			T0: warmIntervals * 1e9, T1: int64((warmIntervals + window) * 1e9),
 			Residence: 1e9, Load: result.Load{Loop: "open", Rate: &rate},
 		})
 		f.Add(answered(queue.NewOf(s.law, s.servers, u, seed+uint64(i)), warmIntervals+window))
 		points[i] = f.Point()
 	}
-	return search.CurveOf(points)
+	return capacity.CurveOf(points)
 }
 
 func (s queueSystem) saturation(reps int, seed uint64) []string {

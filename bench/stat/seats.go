@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"pitot/internal/run/search"
-	"pitot/internal/stat"
+	"pitot/internal/capacity"
+	"pitot/internal/stats"
 )
 
 // seats is a queue that batches, simple enough to be asked millions of times: a request
@@ -121,9 +121,9 @@ func (r *seatServer) times(t took) float64 {
 }
 
 // probe measures a load of the server.
-func (r *seatServer) probe(p *search.Probe, seed uint64) search.Seen {
+func (r *seatServer) probe(p *capacity.Probe, seed uint64) capacity.Seen {
 	l, from := r.draw(p.Load, p.Residences*p.Residence, p.Requests, seed)
-	s := search.Seen{Load: p.Load, N: p.Requests, Violations: []int{0}, Stability: stat.Undecided, Blocks: [][]int{make([]int, max(1, p.Blocks))}}
+	s := capacity.Seen{Load: p.Load, N: p.Requests, Violations: []int{0}, Stability: stats.Undecided, Blocks: [][]int{make([]int, max(1, p.Blocks))}}
 	rng := rand.New(rand.NewPCG(seed, 13))
 	for i, t := range r.Server.serve(l, seed)[from:] {
 		failed := r.Fails > 0 && rng.Float64() < r.Fails
@@ -162,7 +162,8 @@ func drawSeats(rng *rand.Rand, input, output float64) seats {
 	return q
 }
 
-// drawSeatServer draws one, whose capacity is 0 where it has none. The same seed is the same server.
+// drawSeatServer draws one, whose capacity is 0 where it has none. The same seed is the same
+// server.
 func drawSeatServer(seed uint64) *seatServer {
 	rng := rand.New(rand.NewPCG(seed, 0x726976616c))
 	one := func(list ...float64) float64 { return list[rng.IntN(len(list))] }
@@ -222,7 +223,7 @@ func (r *seatServer) measure() {
 	centre, step := r.Guess, 0.04
 	share := (r.Share - r.Fails) / (1 - r.Fails)
 	for round, n := range []int{20_000, 20_000, 50_000, 200_000} {
-		var points []stat.Share
+		var points []stats.Share
 		for i := -4; i <= 4; i++ {
 			load, bad := centre*math.Exp(step*float64(i)), 0
 			for _, x := range r.long(load, n+round) {
@@ -230,29 +231,29 @@ func (r *seatServer) measure() {
 					bad++
 				}
 			}
-			points = append(points, stat.Share{Load: load, Violations: bad, N: n + round})
+			points = append(points, stats.Share{Load: load, Violations: bad, N: n + round})
 		}
-		fit := stat.FitLogistic(points, stat.Prior{})
+		fit := stats.FitLogistic(points, stats.Prior{})
 		at := fit.LoadAt(share, 0.95, 0.05)
 		if at.Load > 0 && fit.B > 0 {
 			centre *= math.Exp(min(8*step, max(-8*step, math.Log(at.Load/centre))))
 			step = min(0.06, max(0.006, 0.6/fit.B/4))
 		}
 		r.Capacity, r.Slope = at.Load, fit.B
-		r.SE = math.Sqrt(max(0, at.SE*at.SE-stat.ModelError*stat.ModelError))
+		r.SE = math.Sqrt(max(0, at.SE*at.SE-stats.ModelError*stats.ModelError))
 	}
 }
 
 // traffic is what is known of it beforehand.
-func (r *seatServer) traffic() search.Traffic {
-	return search.Traffic{Allowed: r.Share, Lengths: r.Spread * r.Spread, Gaps: 1 / r.Shape, Plain: true}
+func (r *seatServer) traffic() capacity.Traffic {
+	return capacity.Traffic{Allowed: r.Share, Lengths: r.Spread * r.Spread, Gaps: 1 / r.Shape, Plain: true}
 }
 
 // find searches for its capacity.
-func (r *seatServer) find(budget int, seed uint64) search.Capacity {
+func (r *seatServer) find(budget int, seed uint64) capacity.Capacity {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	cfg := search.FindConfig{Eps: []float64{r.Share}, Residence: r.Residence, Traffic: r.traffic(), Budget: search.Budget{Requests: budget}, Seed: rng.Uint64()}
-	c, err := search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
+	cfg := capacity.FindConfig{Eps: []float64{r.Share}, Residence: r.Residence, Traffic: r.traffic(), Budget: capacity.Budget{Requests: budget}, Seed: rng.Uint64()}
+	c, err := capacity.Find(context.Background(), cfg, func(_ context.Context, p capacity.Probe) (capacity.Seen, error) {
 		return r.probe(&p, rng.Uint64()), nil
 	})
 	if err != nil {

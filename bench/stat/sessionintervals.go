@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/measure"
-	"pitot/internal/stat"
+	"pitot/internal/metrics"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
+	"pitot/internal/stats"
 )
 
 // sessionIntervals are those of runs whose requests come in sessions.
@@ -111,7 +111,7 @@ func (s conversed) truth(rate float64, seed uint64) map[string]float64 {
 			delete(begun, t.session)
 		}
 	}
-	mean, _ := stat.Moments(ttft)
+	mean, _ := stats.Moments(ttft)
 	return map[string]float64{ofMean: mean, ofMedian: median(ttft), ofFirst: median(first), ofFinal: median(final)}
 }
 
@@ -137,7 +137,7 @@ func (s conversed) intervals(name string, utilisation, windows float64, reps int
 			frame.Chunks = append(frame.Chunks, record.Chunk{Request: row.ID, T: row.LastToken, Earliest: row.LastToken, Tokens: row.CompletionTokens})
 			frame.Rows = append(frame.Rows, row)
 		}
-		f := measure.NewFold(measure.Setup{T0: int64(warm * 1e9), T1: int64((warm + window) * 1e9), Residence: 1e9,
+		f := metrics.NewFold(metrics.Setup{T0: int64(warm * 1e9), T1: int64((warm + window) * 1e9), Residence: 1e9,
 			Load: result.Load{Loop: "open", Rate: &rate, Turns: &mean, ThinkMS: &think}})
 		f.Add(frame)
 		p := f.Point()

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"pitot/internal/run/search"
+	"pitot/internal/capacity"
 )
 
 // conversed is a queue of several servers whose requests come in sessions: each of them a
@@ -53,9 +53,9 @@ func sessioned() []system {
 	}
 }
 
-func (s conversed) system(name string, capacity, allowed float64) system {
+func (s conversed) system(name string, carries, allowed float64) system {
 	mean, cluster := s.turns()
-	return system{name, fmt.Sprintf("%+v, %g may", s, allowed), capacity, 1, 1, allowed, s.measure, search.Sessions{Turns: mean, Cluster: cluster, Pause: (mean - 1) * s.pause}, search.Traffic{}}
+	return system{name, fmt.Sprintf("%+v, %g may", s, allowed), carries, 1, 1, allowed, s.measure, capacity.Sessions{Turns: mean, Cluster: cluster, Pause: (mean - 1) * s.pause}, capacity.Traffic{}}
 }
 
 func sessionBounds() table {
@@ -141,7 +141,7 @@ func (q *conversing) step() (r due, wait, took float64) {
 }
 
 // window is a warm-up from now on and what comes due behind it.
-func (q *conversing) window(p *search.Probe) (c counted) {
+func (q *conversing) window(p *capacity.Probe) (c counted) {
 	q.rate = p.Load
 	from := math.Inf(1)
 	for {
@@ -161,7 +161,7 @@ func (q *conversing) window(p *search.Probe) (c counted) {
 	}
 }
 
-func (s conversed) measure(p search.Probe, seed uint64) counted {
+func (s conversed) measure(p capacity.Probe, seed uint64) counted {
 	q := s.begin(seed)
 	return q.window(&p)
 }

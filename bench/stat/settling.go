@@ -7,11 +7,11 @@ import (
 	"slices"
 
 	"pitot/bench/stat/queue"
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/measure"
+	"pitot/internal/metrics"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
 	"pitot/internal/slo"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // beginning is how a server starts out.
@@ -45,9 +45,9 @@ func settlingRow(b beginning, utilisation float64, reps int, seed uint64) []stri
 	long := queue.New(32, utilisation, seed)
 	long.Warm(warmup)
 	ttfts := long.TTFTs(enough(2_000_000, reps))
-	mean, _ := stat.Moments(ttfts)
-	stat.SortFloat64(ttfts)
-	limit := stat.Percentile(ttfts, 0.99)
+	mean, _ := stats.Moments(ttfts)
+	stats.SortFloat64(ttfts)
+	limit := stats.Percentile(ttfts, 0.99)
 	objective, err := slo.Parse(fmt.Sprintf("p99 ttft<%.0fus", limit*1e6))
 	if err != nil {
 		panic(err)
@@ -73,14 +73,14 @@ func settlingRow(b beginning, utilisation float64, reps int, seed uint64) []stri
 					xs = append(xs, float64(rows[i].FirstToken-rows[i].Due)/1e9)
 				}
 			}
-			m, _ = stat.Moments(xs)
-			over, _ = stat.Moments(stat.MarkExceeding(xs, limit))
+			m, _ = stats.Moments(xs)
+			over, _ = stats.Moments(stats.MarkExceeding(xs, limit))
 			return m / mean, over / 0.01
 		}
 		ended := slices.Clone(rows)
 		slices.SortFunc(ended, func(a, b record.Row) int { return cmp.Compare(a.Done, b.Done) }) // as they are recorded
-		setups := map[int32]measure.Setup{0: {T0: 5e9, T1: seconds * 1e9, AutoWarmup: true, SLO: objective, Load: result.Load{Loop: "open"}}}
-		measure.SettleWindows(setups, func(yield func(record.Frame, error) bool) { yield(record.Frame{Rows: ended}, nil) })
+		setups := map[int32]metrics.Setup{0: {T0: 5e9, T1: seconds * 1e9, AutoWarmup: true, SLO: objective, Load: result.Load{Loop: "open"}}}
+		metrics.SettleWindows(setups, func(yield func(record.Frame, error) bool) { yield(record.Frame{Rows: ended}, nil) })
 		s := setups[0]
 		k := kept{refused: s.Settling.Why != "", discarded: float64(s.T0) / float64(s.T1)}
 		k.found, k.violations = againstTruth(s.T0)
@@ -97,9 +97,9 @@ func settlingRow(b beginning, utilisation float64, reps int, seed uint64) []stri
 		}
 	}
 	bias := func(xs []float64) string {
-		m, _ := stat.Moments(xs)
+		m, _ := stats.Moments(xs)
 		return fmt.Sprintf("%+.1f %%", 100*(m-1))
 	}
-	share, _ := stat.Moments(discarded)
+	share, _ := stats.Moments(discarded)
 	return []string{b.name, number(utilisation), refused.String(), fmt.Sprintf("%.1f %%", 100*share), bias(found), bias(planned), bias(violations), bias(violations0)}
 }

@@ -5,7 +5,7 @@ import (
 
 	"pitot/bench/stat/alternative"
 	"pitot/bench/stat/queue"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // The capacity of M/G/32 under "1 % of TTFTs at most exceed 1": the highest
@@ -38,14 +38,14 @@ func share() table {
 
 func shareRow(load float64, n, reps int, seed uint64) []string {
 	var naive, independent, blocks, exact, score tally
-	level := stat.OneSided(0.95)
+	level := stats.OneSided(0.95)
 	for r := range reps {
 		var phis []float64
 		var here []float64
 		for i, step := range []float64{0.92, 1, 1.08} {
 			q := queue.New(32, trueCapacity*load*step, seed+uint64(3*r+i))
 			q.Warm(warmup)
-			hits := stat.MarkExceeding(q.TTFTs(n), limit)
+			hits := stats.MarkExceeding(q.TTFTs(n), limit)
 			if phi, ok := overdispersion(hits); ok {
 				phis = append(phis, phi)
 			}
@@ -54,12 +54,12 @@ func shareRow(load float64, n, reps int, seed uint64) []string {
 			}
 		}
 		violations := int(average(here)*float64(n) + 0.5)
-		phi := stat.PooledOverdispersion(phis...)
+		phi := stats.PooledOverdispersion(phis...)
 		naive.count(float64(violations) <= epsilon*float64(n))
-		independent.count(stat.ClopperPearson(violations, n, 1, level).Hi <= epsilon)
-		b, _ := stat.BatchMeans(here, 10, level)
+		independent.count(stats.ClopperPearson(violations, n, 1, level).Hi <= epsilon)
+		b, _ := stats.BatchMeans(here, 10, level)
 		blocks.count(b.Hi <= epsilon)
-		exact.count(stat.ClopperPearson(violations, n, phi, level).Hi <= epsilon)
+		exact.count(stats.ClopperPearson(violations, n, phi, level).Hi <= epsilon)
 		score.count(alternative.Wilson(violations, n, phi, level).Hi <= epsilon)
 	}
 	return []string{number(load), fmt.Sprint(n), naive.String(), independent.String(), blocks.String(), exact.String(), score.String()}
@@ -67,7 +67,7 @@ func shareRow(load float64, n, reps int, seed uint64) []string {
 
 // overdispersion is that of 0s and 1s in ten batches.
 func overdispersion(hits []float64) (phi float64, ok bool) {
-	b := stat.NewBatches(int64(len(hits)), 10)
+	b := stats.NewBatches(int64(len(hits)), 10)
 	for _, x := range hits {
 		b.Add(x)
 	}

@@ -7,8 +7,9 @@ import (
 )
 
 // turning are systems whose arrivals have rates that take turns, from seconds to an hour where a
-// service takes one. Nothing was chosen on them: of how many turns a window is that a bound
-// rests on follows from its blocks. Their capacities are from `-only truth-slow -reps 2000000, about ±2.5 %`.
+// service takes one. Nothing was chosen on them: of how many turns a window is that a bound rests
+// on follows from its blocks. Their capacities are from `-only truth-slow -reps 2000000, about ±2.5
+// %`.
 func turning() []system {
 	return []system{
 		queued{servers: 16, law: inTurns(1, 5, 0, 20), ttft: 1}.system("on-off, 25 s", 2.623, .01),

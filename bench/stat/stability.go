@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"pitot/bench/stat/queue"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 func stability() table {
@@ -27,10 +27,10 @@ func stability() table {
 					var alarms tally
 					for r := range reps {
 						q := queue.New(c.servers, c.utilisation, seed+uint64(r))
-						b := stat.JudgeBacklog(q.InFlight(3, window, stat.BacklogBlocks), window, q.Rate, 0)
-						alarms.count(b.Verdict == stat.Unstable)
+						b := stats.JudgeBacklog(q.InFlight(3, window, stats.BacklogBlocks), window, q.Rate, 0)
+						alarms.count(b.Verdict == stats.Unstable)
 						if window == 60 {
-							trend.count(b.Z > stat.NormalQuantile(0.95))
+							trend.count(b.Z > stats.NormalQuantile(0.95))
 						}
 					}
 					row = append(row, alarms.String())
@@ -57,15 +57,15 @@ func missed() table {
 			}{{"usual", queue.Usual}, {"long", queue.Law{Services: 2, Arrivals: 1}}, {"bursts", queue.Law{Services: 1, Arrivals: 0.25}}} {
 				for _, servers := range []int{1, 8, 64} {
 					for _, window := range []float64{30, 120} {
-						above, ok := stat.MissedOverload(window * float64(servers))
+						above, ok := stats.MissedOverload(window * float64(servers))
 						if !ok {
 							continue
 						}
 						var verdicts [3]tally
 						for r := range reps {
 							q := queue.NewOf(law.Law, servers, 1+above, seed+uint64(r))
-							b := stat.JudgeBacklog(q.InFlight(3, window, stat.BacklogBlocks), window, q.Rate, 1)
-							for i, v := range []stat.Stability{stat.Unstable, stat.Undecided, stat.Stable} {
+							b := stats.JudgeBacklog(q.InFlight(3, window, stats.BacklogBlocks), window, q.Rate, 1)
+							for i, v := range []stats.Stability{stats.Unstable, stats.Undecided, stats.Stable} {
 								verdicts[i].count(b.Verdict == v)
 							}
 						}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"pitot/bench/stat/queue"
-	"pitot/internal/run/search"
-	"pitot/internal/stat"
+	"pitot/internal/capacity"
+	"pitot/internal/stats"
 )
 
 // system can be put under any load, and its capacity is known.
@@ -18,9 +18,9 @@ type system struct {
 	residence float64 // seconds, of a request alone
 	limits    int
 	allowed   float64 // share that may violate each limit
-	measure   func(p search.Probe, seed uint64) counted
-	sessions  search.Sessions
-	traffic   search.Traffic // the zero one is the usual
+	measure   func(p capacity.Probe, seed uint64) counted
+	sessions  capacity.Sessions
+	traffic   capacity.Traffic // the zero one is the usual
 }
 
 // counted is what one load did to the requests of its window, in order of
@@ -51,7 +51,7 @@ func systems() []system {
 	}
 }
 
-func (s served) system(name string, capacity, residence float64) system {
+func (s served) system(name string, carries, residence float64) system {
 	about := fmt.Sprintf("%s, %.0f tokens in and %.0f out, TTFT under %v", s.spec, s.input, s.output, s.ttft)
 	limits := 1
 	if s.tpot > 0 {
@@ -64,9 +64,9 @@ func (s served) system(name string, capacity, residence float64) system {
 	if s.spread > 0 {
 		about += fmt.Sprintf(", coefficient of variation of the lengths %g", s.spread)
 	}
-	return system{name, about, capacity, residence, limits, epsilon, func(p search.Probe, seed uint64) counted {
+	return system{name, about, carries, residence, limits, epsilon, func(p capacity.Probe, seed uint64) counted {
 		return s.run(p.Load, p.Requests, p.Residences*p.Residence, seed)
-	}, search.Sessions{}, search.Traffic{}}
+	}, capacity.Sessions{}, capacity.Traffic{}}
 }
 
 // queued is an M/G/c queue with a limit, in which a mean service takes a second. It
@@ -79,7 +79,7 @@ type queued struct {
 	slower    func(at float64) float64 // how many times as long a request takes that is begun then, nil for none
 }
 
-func (s queued) system(name string, capacity, allowed float64) system {
+func (s queued) system(name string, carries, allowed float64) system {
 	about := fmt.Sprintf("%d servers, services of coefficient of variation %g", s.servers, s.law.Services)
 	if s.law.Arrivals != 1 {
 		about += fmt.Sprintf(", gamma(%g) gaps", s.law.Arrivals)
@@ -97,21 +97,21 @@ func (s queued) system(name string, capacity, allowed float64) system {
 		about += fmt.Sprintf(", %g %% fail", 100*s.fails)
 	}
 	cycle := queue.Cycle(s.law.Turns)
-	traffic := search.Traffic{Allowed: allowed, Lengths: s.law.Services * s.law.Services, Gaps: 1 / s.law.Arrivals, Cycle: cycle, Plain: true}
+	traffic := capacity.Traffic{Allowed: allowed, Lengths: s.law.Services * s.law.Services, Gaps: 1 / s.law.Arrivals, Cycle: cycle, Plain: true}
 	for _, t := range s.law.Turns {
 		traffic.Gaps += (t.Rate - 1) * (t.Rate - 1) * t.Time / cycle
 	}
-	return system{name, about, capacity, 1, 1, allowed, s.measure, search.Sessions{}, traffic}
+	return system{name, about, carries, 1, 1, allowed, s.measure, capacity.Sessions{}, traffic}
 }
 
-func (s queued) measure(p search.Probe, seed uint64) counted {
+func (s queued) measure(p capacity.Probe, seed uint64) counted {
 	q := queue.NewOf(s.law, s.servers, p.Load/float64(s.servers), seed)
 	q.Slower = s.slower
 	return s.window(q, &p, rand.New(rand.NewPCG(seed, 3)))
 }
 
 // window is a warm-up and what comes due behind it.
-func (s queued) window(q *queue.Queue, p *search.Probe, fails *rand.Rand) (c counted) {
+func (s queued) window(q *queue.Queue, p *capacity.Probe, fails *rand.Rand) (c counted) {
 	q.Warm(p.Residences * p.Residence)
 	var jobs []queue.Job
 	longest, cut := 0., false // that ended; some had not when all did
@@ -150,13 +150,13 @@ func (s queued) window(q *queue.Queue, p *search.Probe, fails *rand.Rand) (c cou
 }
 
 // probe measures a load as sweep wants it.
-func (s system) probe(p search.Probe, seed uint64) search.Seen {
+func (s system) probe(p capacity.Probe, seed uint64) capacity.Seen {
 	return s.seen(p, s.measure(p, seed))
 }
 
 // seen is a load as a search sees it.
-func (s system) seen(p search.Probe, c counted) search.Seen {
-	seen := search.Seen{Load: p.Load, N: len(c.violations), Violations: make([]int, s.limits), Residence: c.residence, Seconds: c.seconds, Errors: c.errors, Stability: stat.Undecided}
+func (s system) seen(p capacity.Probe, c counted) capacity.Seen {
+	seen := capacity.Seen{Load: p.Load, N: len(c.violations), Violations: make([]int, s.limits), Residence: c.residence, Seconds: c.seconds, Errors: c.errors, Stability: stats.Undecided}
 	blocks := min(p.Blocks, seen.N)
 	seen.JointBlock, seen.Blocks = make([]int, blocks), make([][]int, s.limits)
 	for l := range seen.Blocks {

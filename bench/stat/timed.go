@@ -7,15 +7,15 @@ import (
 	"slices"
 	"time"
 
-	"pitot/internal/run/search"
-	"pitot/internal/stat"
+	"pitot/internal/capacity"
+	"pitot/internal/stats"
 )
 
 // slowed is a system in which all takes so many times as long.
 func (s system) slowed(by float64) system {
 	measure := s.measure
 	s.capacity, s.residence = s.capacity/by, s.residence*by
-	s.measure = func(p search.Probe, seed uint64) counted {
+	s.measure = func(p capacity.Probe, seed uint64) counted {
 		p.Load, p.Residence, p.WindowBy, p.EndBy = p.Load*by, p.Residence/by, p.WindowBy/by, p.EndBy/by
 		c := measure(p, seed)
 		c.seconds, c.residence = c.seconds*by, c.residence*by
@@ -70,7 +70,7 @@ func timedRows(reps int, seed uint64) (rows [][]string) {
 type timedCount struct {
 	Answered, Holds, Both, Least, Kept    tally
 	Useful, Wrong                         tally // upper ÷ lower is at most 4; of lower bounds, those above the truth
-	Likely                                tally // the truth is between [search.Capacity.Likely]
+	Likely                                tally // the truth is between [capacity.Capacity.Likely]
 	Spent, Half, Errors, Quotes, Forecast []float64
 }
 
@@ -86,16 +86,16 @@ func searchTimed(s system, budget time.Duration, reps int, seed uint64) *timedCo
 
 // searchOnce is a search with a budget of time. now is how many seconds of it have passed.
 func searchOnce(s system, budget time.Duration, rng *rand.Rand, now *float64) (o timedOutcome) {
-	cfg := search.FindConfig{Eps: s.eps(), Residence: s.residence, Traffic: s.traffic, Budget: search.Budget{Seconds: budget.Seconds()}, Seed: rng.Uint64()}
+	cfg := capacity.FindConfig{Eps: s.eps(), Residence: s.residence, Traffic: s.traffic, Budget: capacity.Budget{Seconds: budget.Seconds()}, Seed: rng.Uint64()}
 	said := false
-	tell := func(p search.Probe) {
-		if p.Stage == search.Centre && !said {
+	tell := func(p capacity.Probe) {
+		if p.Stage == capacity.Centre && !said {
 			said = true
-			o.forecast = search.ForecastNear(p.Residence, cfg.Rate(p.Load, p.Takes), cfg.Budget, s.traffic).HalfWidth
+			o.forecast = capacity.ForecastNear(p.Residence, cfg.Rate(p.Load, p.Takes), cfg.Budget, s.traffic).HalfWidth
 		}
 	}
 	var err error
-	o.Capacity, err = search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
+	o.Capacity, err = capacity.Find(context.Background(), cfg, func(_ context.Context, p capacity.Probe) (capacity.Seen, error) {
 		tell(p)
 		seen := s.probe(p, rng.Uint64())
 		*now += seen.Seconds
@@ -109,11 +109,11 @@ func searchOnce(s system, budget time.Duration, rng *rand.Rand, now *float64) (o
 
 // timedOutcome is what a search came to, and the half-width that was forecast of it.
 type timedOutcome struct {
-	search.Capacity
+	capacity.Capacity
 	forecast float64
 }
 
-func (t *timedCount) count(s system, c *search.Capacity, forecast float64, budget time.Duration) {
+func (t *timedCount) count(s system, c *capacity.Capacity, forecast float64, budget time.Duration) {
 	t.Spent = append(t.Spent, c.Seconds/budget.Seconds())
 	half := 0.
 	t.Answered.count(c.Estimate > 0)
@@ -162,7 +162,7 @@ func (t *timedCount) row() []string {
 	high, over := "none", tally{}
 	if len(t.Spent) > 0 { // there was time for some
 		spent := slices.Sorted(slices.Values(t.Spent))
-		high = fmt.Sprintf("%.0f %%", 100*stat.Percentile(spent, 0.99))
+		high = fmt.Sprintf("%.0f %%", 100*stats.Percentile(spent, 0.99))
 		for _, x := range spent {
 			over.count(x > 1.1)
 		}

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"pitot/internal/data/record"
-	"pitot/internal/load"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/loadgen"
+	"pitot/internal/results/record"
+	"pitot/internal/sim/deploy"
 	"pitot/internal/workload"
 )
 
@@ -37,10 +37,10 @@ func (s served) run(rate float64, n int, warmup float64, seed uint64) counted {
 	input, most := lognormal(s.input, spread), cmp.Or(s.longest, math.MaxInt)
 	asked := &asked{rng: rng, input: func(r *rand.Rand) int { return min(input(r), most) }, output: lognormal(s.output, spread)}
 	tap := &tap{served: s, from: int64(warmup * 1e9)}
-	core := load.NewCore(load.Config{
+	core := loadgen.NewCore(loadgen.Config{
 		Arrivals: &gaps{rng: rand.New(rand.NewPCG(seed, 2)), rate: rate, shape: 1 / s.burst}, Warmup: tap.from, Requests: int64(n),
 	})
-	load.Run(context.Background(), core, load.NewVirtual(load.VirtualConfig{Engine: d.Engine(seed), Source: asked, Sink: tap}))
+	loadgen.Run(context.Background(), core, loadgen.NewVirtual(loadgen.VirtualConfig{Engine: d.Engine(seed), Source: asked, Sink: tap}))
 	slices.SortFunc(tap.rows, func(a, b outcome) int { return cmp.Compare(a.id, b.id) })
 	_, end := core.MeasuredWindow()
 	c := counted{violations: make([]uint8, n), seconds: float64(end) / 1e9}

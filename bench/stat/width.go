@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"pitot/internal/run/search"
-	"pitot/internal/stat"
+	"pitot/internal/capacity"
+	"pitot/internal/stats"
 )
 
 // flooredWidths is the same of those servers alone that violate a limit without a load too.
@@ -121,18 +121,18 @@ func widthRows(drawn []drawnServer, which func(*seatServer) bool, reps int, seed
 	return rows
 }
 
-// refined is a server whose capacity is told by loads within 6 % of it alone, where violations rise so
-// slowly that the loads that it was found with lie further apart: over these the rise bends,
-// and a line through them was 2 % off.
+// refined is a server whose capacity is told by loads within 6 % of it alone, where violations rise
+// so slowly that the loads that it was found with lie further apart: over these the rise bends, and
+// a line through them was 2 % off.
 func (r *seatServer) refined() *seatServer {
 	const n, slow, step = 200_000, 10, 0.015
 	if r.Slope > slow {
 		return r
 	}
 	for _, n := range []int{n / 4, n} {
-		points := make([]stat.Share, 9)
+		points := make([]stats.Share, 9)
 		together(len(points), func(i int) {
-			p := stat.Share{Load: r.Capacity * math.Exp(step*float64(i-4)), N: n}
+			p := stats.Share{Load: r.Capacity * math.Exp(step*float64(i-4)), N: n}
 			for _, x := range r.long(p.Load, n) {
 				if x >= 1 {
 					p.Violations++
@@ -140,13 +140,13 @@ func (r *seatServer) refined() *seatServer {
 			}
 			points[i] = p
 		})
-		fit := stat.FitLogistic(points, stat.Prior{})
+		fit := stats.FitLogistic(points, stats.Prior{})
 		at := fit.LoadAt((r.Share-r.Fails)/(1-r.Fails), 0.95, 0.05)
 		if at.Load == 0 {
 			panic(fmt.Sprintf("the truth of %s: %s", r.about(), at.Reason))
 		}
 		r.Capacity, r.Slope = at.Load, fit.B
-		r.SE = math.Sqrt(max(0, at.SE*at.SE-stat.ModelError*stat.ModelError))
+		r.SE = math.Sqrt(max(0, at.SE*at.SE-stats.ModelError*stats.ModelError))
 	}
 	return r
 }
@@ -176,7 +176,7 @@ type widthCount struct {
 const nowhere = 1e9
 
 func (r *seatServer) widths(budget, reps int, seed uint64) *widthCount {
-	found := make([]search.Capacity, reps)
+	found := make([]capacity.Capacity, reps)
 	together(reps, func(i int) { found[i] = r.find(budget, seed<<32+uint64(i)) })
 	c := &widthCount{}
 	for i := range found {
@@ -203,8 +203,8 @@ func (c *widthCount) merge(o *widthCount, yardstick float64) {
 
 func (c *widthCount) row(yardstick float64) []string {
 	of := func(xs []float64, p float64) string {
-		stat.SortFloat64(xs)
-		if x := stat.Percentile(xs, p); x < nowhere {
+		stats.SortFloat64(xs)
+		if x := stats.Percentile(xs, p); x < nowhere {
 			return fmt.Sprintf("%.1f %%", 100*x)
 		}
 		return "none"
@@ -222,6 +222,6 @@ func (r *seatServer) clusters() float64 {
 			counts[i*blocks/n]++
 		}
 	}
-	mean, sd := stat.Moments(counts)
+	mean, sd := stats.Moments(counts)
 	return sd * sd / (mean * (1 - mean*blocks/n))
 }

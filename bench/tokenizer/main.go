@@ -1,5 +1,5 @@
-// Command tokenizer holds Pitot's tokenizers against what another library made of the same texts, and
-// measures their speed:
+// Command tokenizer holds Pitot's tokenizers against what another library made of the same texts,
+// and measures their speed:
 //
 //	python3 bench/tokenizer/corpus.py texts 1000000
 //	python3 bench/tokenizer/reference.py tokenizer.json texts ids

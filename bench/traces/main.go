@@ -24,10 +24,10 @@ import (
 	"strconv"
 	"time"
 
-	"pitot/internal/data/record"
-	"pitot/internal/load"
-	"pitot/internal/twin"
-	"pitot/internal/twin/vllm"
+	"pitot/internal/loadgen"
+	"pitot/internal/results/record"
+	"pitot/internal/sim"
+	"pitot/internal/sim/vllm"
 	"pitot/internal/workload"
 	"pitot/internal/workload/arrival"
 )
@@ -183,7 +183,7 @@ func check(path string, g golden) (wrong []string) {
 	if err != nil {
 		return append(wrong, err.Error())
 	}
-	asked := replay(index, load.Config{Arrivals: due, Total: int64(g.rows), Window: load.Never}, twin.NewFixed(twin.FixedConfig{TTFT: 50 * time.Millisecond, ITL: 10 * time.Millisecond}), 0)
+	asked := replay(index, loadgen.Config{Arrivals: due, Total: int64(g.rows), Window: loadgen.Never}, sim.NewFixed(sim.FixedConfig{TTFT: 50 * time.Millisecond, ITL: 10 * time.Millisecond}), 0)
 	late, other := 0, 0
 	slices.SortStableFunc(rows, func(a, b request) int { return cmp.Compare(a.at, b.at) })
 	for i, r := range rows {
@@ -204,7 +204,7 @@ func check(path string, g golden) (wrong []string) {
 	// One after the other, with room for all.
 	s := vllm.Default()
 	s.BlockSize, s.MaxModelLen, s.MaxNumBatchedTokens, s.NumGPUBlocks = 512, 1<<20, 1<<20, 2*g.blocks
-	asked = replay(index, load.Config{Users: 1, Total: int64(g.rows), Window: load.Never}, vllm.New(s, step{}), 0)
+	asked = replay(index, loadgen.Config{Users: 1, Total: int64(g.rows), Window: loadgen.Never}, vllm.New(s, step{}), 0)
 	var cached int64
 	for _, r := range asked {
 		cached += int64(r.CachedTokens)
@@ -219,7 +219,7 @@ func check(path string, g golden) (wrong []string) {
 // step is what a step of the engine takes.
 type step struct{}
 
-func (step) Step(*twin.Batch) time.Duration { return time.Millisecond }
+func (step) Step(*sim.Batch) time.Duration { return time.Millisecond }
 
 // rowsOf keeps rows, by number.
 type rowsOf map[int64]*record.Row
@@ -227,12 +227,12 @@ type rowsOf map[int64]*record.Row
 func (rowsOf) Chunk(record.Chunk)   {}
 func (k rowsOf) Done(r *record.Row) { c := *r; k[r.ID] = &c }
 
-func replay(index *workload.Rows, cfg load.Config, engine twin.Engine, seed uint64) rowsOf {
+func replay(index *workload.Rows, cfg loadgen.Config, engine sim.Engine, seed uint64) rowsOf {
 	source, err := index.NewReplay(workload.ReplayConfig{Seed: seed, Nonce: seed})
 	if err != nil {
 		log.Fatal(err)
 	}
 	kept := rowsOf{}
-	load.Run(context.Background(), load.NewCore(cfg), load.NewVirtual(load.VirtualConfig{Engine: engine, Source: source, Sink: kept}))
+	loadgen.Run(context.Background(), loadgen.NewCore(cfg), loadgen.NewVirtual(loadgen.VirtualConfig{Engine: engine, Source: source, Sink: kept}))
 	return kept
 }

@@ -1,7 +1,6 @@
-// Command twin measures the twin: how fast its engine and the virtual world
-// are, alone and with 64 engines behind a router, what the server on the wire adds to a bare loop of writes, how late it
-// emits, what idle streams take of memory, and whether the two worlds say the
-// same of one schedule.
+// Command twin measures the twin: how fast its engine and the virtual world are, alone and with 64
+// engines behind a router, what the server on the wire adds to a bare loop of writes, how late it
+// emits, what idle streams take of memory, and whether the two worlds say the same of one schedule.
 //
 //	go run ./bench/twin [-only engine,virtual,replicas,wire,late,idle,worlds] [-rounds 3]
 //
@@ -25,11 +24,11 @@ import (
 	"time"
 
 	"pitot/bench/setup"
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
-	"pitot/internal/twin"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
+	"pitot/internal/sim"
+	"pitot/internal/sim/deploy"
 )
 
 func main() {
@@ -111,7 +110,7 @@ func engine() simulated {
 	e := d.Engine(1)
 	id := int64(0)
 	addJob := func(now int64) {
-		e.Add(now, twin.Job{ID: id, Prompt: 256, Output: 128 + int(id%257)})
+		e.Add(now, sim.Job{ID: id, Prompt: 256, Output: 128 + int(id%257)})
 		id++
 	}
 	for range 256 {

@@ -17,11 +17,11 @@ import (
 	"time"
 
 	"pitot/bench/setup"
+	"pitot/internal/client/stamp"
 	"pitot/internal/clock"
-	"pitot/internal/stat"
-	"pitot/internal/twin"
-	"pitot/internal/twin/serve"
-	"pitot/internal/wire/stamp"
+	"pitot/internal/sim"
+	"pitot/internal/sim/serve"
+	"pitot/internal/stats"
 	"pitot/internal/workload/arrival"
 )
 
@@ -68,7 +68,7 @@ func spent() float64 {
 
 // mock is the server that is measured; it ends with its standard input.
 func (l load) mock() served {
-	srv := serve.New(serve.Config{Model: "reference", Engine: twin.NewFixed(twin.FixedConfig{TTFT: l.TTFT, ITL: l.ITL})})
+	srv := serve.New(serve.Config{Model: "reference", Engine: sim.NewFixed(sim.FixedConfig{TTFT: l.TTFT, ITL: l.ITL})})
 	go func() { _ = srv.Serve(listen()) }()
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
@@ -157,8 +157,8 @@ func lateness(us []float64) served {
 	if len(us) == 0 {
 		log.Fatal("nothing was due")
 	}
-	stat.SortFloat64(us)
-	return served{Events: int64(len(us)), P50: stat.Percentile(us, 0.5), P99: stat.Percentile(us, 0.99), Max: us[len(us)-1]}
+	stats.SortFloat64(us)
+	return served{Events: int64(len(us)), P50: stats.Percentile(us, 0.5), P99: stats.Percentile(us, 0.99), Max: us[len(us)-1]}
 }
 
 // server is a process of a part.

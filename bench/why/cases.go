@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/study/explain"
-	"pitot/internal/study/predict"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/analysis/explain"
+	"pitot/internal/analysis/predict"
+	"pitot/internal/results/metric"
+	"pitot/internal/sim/deploy"
 )
 
 // kinds are what cases are drawn to be. What limits them is found by intervention,

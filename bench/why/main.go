@@ -32,7 +32,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/study/predict"
+	"pitot/internal/analysis/predict"
 )
 
 func main() {

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"pitot/internal/study/explain"
+	"pitot/internal/analysis/explain"
 )
 
 // truth is the set of true causes.

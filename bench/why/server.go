@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"pitot/internal/study/explain"
+	"pitot/internal/analysis/explain"
+	"pitot/internal/sim"
+	"pitot/internal/sim/deploy"
 	"pitot/internal/telemetry"
-	"pitot/internal/twin"
-	"pitot/internal/twin/deploy"
 )
 
 // surroundings are what stands around an engine and is no part of it.
@@ -53,23 +53,23 @@ func (s surroundings) without(cause explain.Cause) (_ surroundings, ok bool) {
 
 // around is an engine with its surroundings, looked into as a page of metrics shows it.
 type around struct {
-	twin.Model
+	sim.Model
 	s       surroundings
 	seed    uint64
 	other   int64     // when the next request of others comes
 	way     []arrival // requests on their way to the engine, in order
 	id      int64
 	count   uint64
-	out     []twin.Emission
+	out     []sim.Emission
 	page    page
-	front   twin.Frontend
+	front   sim.Frontend
 	hiccups []int64 // when each begins
 }
 
 // arrival is a request that reaches the server.
 type arrival struct {
 	at  int64
-	job twin.Job
+	job sim.Job
 }
 
 // foreignIDs are those of requests of others.
@@ -88,7 +88,7 @@ type page struct {
 	front                float64 // ns of a core that the API server took
 	own, all             float64 // tokens of requests that ended
 	tokens               map[int64]int
-	stats                func() twin.Stats
+	stats                func() sim.Stats
 }
 
 func newAround(d *deploy.Deployment, s surroundings, seed uint64) *around {
@@ -114,14 +114,14 @@ func newAround(d *deploy.Deployment, s surroundings, seed uint64) *around {
 // gap is the time to the next request of others.
 func (a *around) gap() int64 {
 	a.count++
-	return int64(-math.Log(uniform(a.seed^twin.Mix(a.count))) / a.s.Foreign * 1e9)
+	return int64(-math.Log(uniform(a.seed^sim.Mix(a.count))) / a.s.Foreign * 1e9)
 }
 
 // uniform is a number between 0 and 1 that hangs on a seed alone.
-func uniform(seed uint64) float64 { return (float64(twin.Mix(seed)>>11) + 0.5) / (1 << 53) }
+func uniform(seed uint64) float64 { return (float64(sim.Mix(seed)>>11) + 0.5) / (1 << 53) }
 
-// Add implements [twin.Engine].
-func (a *around) Add(now int64, j twin.Job) {
+// Add implements [sim.Engine].
+func (a *around) Add(now int64, j sim.Job) {
 	a.others(now)
 	a.page.tokens[j.ID] = j.Prompt + j.Output
 	f := &a.front
@@ -147,14 +147,14 @@ func (a *around) others(now int64) {
 	}
 	for a.other <= now {
 		a.page.tokens[a.id] = a.s.ForeignLength[0] + a.s.ForeignLength[1]
-		a.Model.Add(a.other, twin.Job{ID: a.id, Prompt: a.s.ForeignLength[0], Output: a.s.ForeignLength[1]})
+		a.Model.Add(a.other, sim.Job{ID: a.id, Prompt: a.s.ForeignLength[0], Output: a.s.ForeignLength[1]})
 		a.id++
 		a.other += a.gap()
 	}
 }
 
-// Step implements [twin.Engine].
-func (a *around) Step(now int64) twin.Step {
+// Step implements [sim.Engine].
+func (a *around) Step(now int64) sim.Step {
 	a.others(now)
 	st := a.Model.Step(now)
 	if st.Idle {
@@ -193,7 +193,7 @@ func (a *around) delivered(at int64) int64 {
 }
 
 // step lets the page be read at each second that has passed.
-func (p *page) step(i twin.StepInfo) {
+func (p *page) step(i sim.StepInfo) {
 	for ; p.second <= i.Start; p.second += 1e9 {
 		if p.second > p.until { // idle
 			p.running, p.waiting, p.kv = 0, 0, 0
@@ -221,7 +221,7 @@ func (p *page) read(at int64) {
 }
 
 // ended adds up the sums of histograms.
-func (p *page) ended(e *twin.Emission, foreign bool) {
+func (p *page) ended(e *sim.Emission, foreign bool) {
 	t := e.Trace
 	p.requests++
 	p.queue += float64(t.Scheduled-t.Queued) / 1e9

@@ -14,10 +14,10 @@ import (
 	"strings"
 
 	"pitot/bench/setup"
-	"pitot/internal/study/explain"
-	"pitot/internal/study/inspect"
-	"pitot/internal/study/predict"
-	"pitot/internal/twin/serve"
+	"pitot/internal/analysis/explain"
+	"pitot/internal/analysis/inspect"
+	"pitot/internal/analysis/predict"
+	"pitot/internal/sim/serve"
 )
 
 // sockets serves cases over real sockets, in real time, with their page of metrics, and

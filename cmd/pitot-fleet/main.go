@@ -6,8 +6,8 @@ import (
 	"os"
 
 	"pitot/internal/cli"
-	"pitot/internal/fleet/bus"
-	"pitot/internal/fleet/natsserver"
+	"pitot/internal/workers/bus"
+	"pitot/internal/workers/natsserver"
 )
 
 func main() {

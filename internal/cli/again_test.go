@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"pitot/internal/data/rundir"
+	"pitot/internal/results/rundir"
 )
 
 // Whatever a result says follows from what is kept beside it: one that is gone, as

@@ -7,29 +7,29 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/plan"
+	"pitot/internal/analysis/calibrate"
+	"pitot/internal/config"
 	"pitot/internal/report"
 	"pitot/internal/say"
-	"pitot/internal/study/calibrate"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/sim/deploy"
 )
 
 // calibrateVerb measures a server with loads chosen for it and fits the twin to them.
 func calibrateVerb(ctx context.Context, e *Env) (int, error) {
-	var own plan.Calibration
-	p, args, err := plan.DecodeWith(plan.VerbCalibrate, e.Args, e.Environ, &own)
+	var own config.Calibration
+	p, args, err := config.DecodeWith(config.VerbCalibrate, e.Args, e.Environ, &own)
 	if err != nil {
 		return Usage, err
 	}
 	if len(args) > 1 {
 		return Usage, say.Errorf("more than one target: %q and %q", args[0], args[1]).WithHint("one calibration is of one server")
 	}
-	if err := p.CheckTarget(plan.VerbCalibrate); err != nil {
+	if err := p.CheckTarget(config.VerbCalibrate); err != nil {
 		return Usage, err
 	}
 	given := own.Deployment
-	if given == "" && p.Kind() != plan.KindServer {
-		given = plan.EngineOf(p.Spec)
+	if given == "" && p.Kind() != config.KindServer {
+		given = config.EngineOf(p.Spec)
 	}
 	if given == "" {
 		return Usage, say.Errorf("no deployment given").WithHint("say what the server is, with the settings it was started with: --deployment 'llama-3.1-8b@h100?max_num_seqs=256'")
@@ -38,7 +38,7 @@ func calibrateVerb(ctx context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Usage, err
 	}
-	c := calibrate.Calibration{Plan: &p, Deployment: d, Time: own.Time, Each: own.Each, AnyModel: own.Allow == plan.AllowModel, Command: e.Command, Version: versionOf()}
+	c := calibrate.Calibration{Plan: &p, Deployment: d, Time: own.Time, Each: own.Each, AnyModel: own.Allow == config.AllowModel, Command: e.Command, Version: versionOf()}
 	if p.DryRun {
 		return Done, writeOutline(e.Stdout, &c)
 	}
@@ -102,5 +102,5 @@ own (max_num_seqs, …); nothing else should use the server meanwhile.
 Each load is a run in a directory below --out; the profile is with them. mock:,
 sim: and pitot predict take it: MODEL@GPU?profile=PROFILE
 `)
-	printSettings(w, plan.VerbCalibrate)
+	printSettings(w, config.VerbCalibrate)
 }

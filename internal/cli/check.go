@@ -8,11 +8,11 @@ import (
 	"os"
 	"slices"
 
-	"pitot/internal/plan"
+	"pitot/internal/analysis/audit"
+	"pitot/internal/analysis/tools"
+	"pitot/internal/config"
 	"pitot/internal/report"
-	"pitot/internal/run/audit"
 	"pitot/internal/say"
-	"pitot/internal/study/tools"
 )
 
 func checkHelp(w io.Writer) {
@@ -35,15 +35,15 @@ pitot check --client 'CMD with {url}' [flags]
 
 Runs any other client against the same server and prints what was true.
 `)
-	printSettings(w, plan.VerbCheck)
+	printSettings(w, config.VerbCheck)
 }
 
 // most is the number of streams at which the search for the machine's limit ends.
 const most = 16_000
 
 func checkVerb(ctx context.Context, e *Env) (int, error) {
-	var p plan.Audit
-	args, err := plan.DecodeParts(plan.VerbCheck, e.Args, e.Environ, &p)
+	var p config.Audit
+	args, err := config.DecodeParts(config.VerbCheck, e.Args, e.Environ, &p)
 	if err != nil {
 		return Usage, err
 	}
@@ -59,7 +59,7 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 	ctx, stop := interruptibleContext(ctx, e.Stderr)
 	defer stop()
 	if p.Workers > 0 {
-		crew, disband, err := crewOf(ctx, e, &plan.Fleet{Workers: p.Workers}, func(line string) { fmt.Fprintln(e.Stderr, "pitot: "+line) })
+		crew, disband, err := crewOf(ctx, e, &config.Fleet{Workers: p.Workers}, func(line string) { fmt.Fprintln(e.Stderr, "pitot: "+line) })
 		if err != nil {
 			return Done, err
 		}
@@ -79,11 +79,11 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 		}
 		return Done, report.CheckedClient(e.Stdout, r)
 	}
-	if p.API == plan.AllAPIs {
+	if p.API == config.AllAPIs {
 		return checkAll(ctx, e, c, &p)
 	}
 	if !slices.Contains(audit.APIs(), p.API) {
-		return Usage, say.Errorf("the reference server has no %q to check", p.API).WithHint(say.KnownHint(p.API, append(audit.APIs(), plan.AllAPIs)))
+		return Usage, say.Errorf("the reference server has no %q to check", p.API).WithHint(say.KnownHint(p.API, append(audit.APIs(), config.AllAPIs)))
 	}
 	c.API = p.API
 	levels, search := p.Streams, false
@@ -130,7 +130,7 @@ func usualLevels(workers int) (levels []int) {
 }
 
 // checkAll checks every API that the reference server has.
-func checkAll(ctx context.Context, e *Env, c *audit.Checker, p *plan.Audit) (int, error) {
+func checkAll(ctx context.Context, e *Env, c *audit.Checker, p *config.Audit) (int, error) {
 	levels := p.Streams
 	if levels == nil {
 		levels = []int{max(10, p.Workers)}

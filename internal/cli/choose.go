@@ -11,21 +11,21 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/plan"
+	"pitot/internal/analysis/choose"
+	"pitot/internal/config"
 	"pitot/internal/report"
 	"pitot/internal/report/page"
 	"pitot/internal/say"
-	"pitot/internal/study/choose"
-	"pitot/internal/twin/catalogue"
+	"pitot/internal/sim/catalogue"
 )
 
 // chooseVerb finds the deployment that carries a load within limits for the least money.
 func chooseVerb(ctx context.Context, e *Env) (int, error) {
-	var own plan.Choosing
-	var ask plan.Ask
-	var hard plan.Load
-	var good plan.Good
-	args, err := plan.DecodeParts(plan.VerbChoose, e.Args, e.Environ, &own, &ask, &hard, &good)
+	var own config.Choosing
+	var ask config.Ask
+	var hard config.Load
+	var good config.Good
+	args, err := config.DecodeParts(config.VerbChoose, e.Args, e.Environ, &own, &ask, &hard, &good)
 	switch {
 	case err != nil:
 		return Usage, err
@@ -77,7 +77,7 @@ func chooseVerb(ctx context.Context, e *Env) (int, error) {
 }
 
 // wantedFromFlags returns the requirements that the flags give, completed from the catalogue.
-func wantedFromFlags(own *plan.Choosing, ask *plan.Ask, hard *plan.Load, good *plan.Good) (w choose.Wanted, err error) {
+func wantedFromFlags(own *config.Choosing, ask *config.Ask, hard *config.Load, good *config.Good) (w choose.Wanted, err error) {
 	switch {
 	case own.Model == "":
 		return w, say.Errorf("no model given").WithHint("for example --model llama-3.1-8b: pitot predict --list has those with a name")
@@ -89,7 +89,7 @@ func wantedFromFlags(own *plan.Choosing, ask *plan.Ask, hard *plan.Load, good *p
 		return w, say.Errorf("--think is a pause within conversations, and these are single requests").WithHint("say how many requests a conversation has: --turns 4")
 	}
 	w = choose.Wanted{Model: own.Model, Engines: own.Engines, DTypes: own.DTypes, Ask: ask, Arrival: hard.Arrival, SLO: good.SLO, Rate: own.Rate, Sure: own.Sure}
-	w.Asked = plan.FlagsOf(plan.VerbChoose, plan.VerbFind, ask, hard)
+	w.Asked = config.FlagsOf(config.VerbChoose, config.VerbFind, ask, hard)
 	for _, text := range own.GPUs {
 		o, err := parseOffer(text)
 		if err != nil {
@@ -157,5 +157,5 @@ cheapest, and the lines that start and verify it.
 
 pitot choose --model llama-3.1-8b --gpus h100,a100,l40s --workload chat --slo "p99 ttft<500ms, p99 tpot<40ms" --rate 20
 `)
-	printSettings(w, plan.VerbChoose)
+	printSettings(w, config.VerbChoose)
 }

@@ -15,11 +15,11 @@ import (
 	"syscall"
 	"time"
 
-	"pitot/internal/fleet"
-	"pitot/internal/plan"
-	"pitot/internal/run"
+	"pitot/internal/config"
 	"pitot/internal/say"
+	"pitot/internal/session"
 	"pitot/internal/target"
+	"pitot/internal/workers"
 )
 
 // Exit codes. Where several apply, the first of Interrupted, TargetFailed, INVALID,
@@ -44,7 +44,7 @@ type Env struct {
 	Stdout, Stderr io.Writer
 	Environ        []string // NAME=VALUE
 	Getenv         func(string) string
-	Late           func(point int32) time.Duration // see [run.Runner]; nil but where a test starves the client
+	Late           func(point int32) time.Duration // see [session.Runner]; nil but where a test starves the client
 }
 
 // verb is one word of the command line.
@@ -120,13 +120,13 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return code
 	}
 	hint := say.HintOf(err)
-	var other *plan.OtherVerb
+	var other *config.OtherVerb
 	if errors.As(err, &other) {
 		hint = verbsTaking(other.Flag)
 	}
 	var target *target.Error
 	var mistake *say.Error
-	var records *run.RecordsError
+	var records *session.RecordsError
 	switch {
 	case errors.As(err, &records):
 		code, hint = Invalid, records.Hint()
@@ -174,15 +174,15 @@ func dispatch(ctx context.Context, e *Env, args []string) (int, error) {
 		return Usage, err
 	}
 	e.Args = args[1:]
-	if plan.AsksForHelp(plan.Verb(name), e.Args) {
+	if config.AsksForHelp(config.Verb(name), e.Args) {
 		v.help(e.Stdout)
 		return Done, nil
 	}
 	switch name {
 	case "completion", "version": // a shell's start and scripts call these
 	default:
-		for _, note := range plan.IgnoredVariables(e.Environ) {
-			fmt.Fprintln(e.Stderr, fleet.Note+note)
+		for _, note := range config.IgnoredVariables(e.Environ) {
+			fmt.Fprintln(e.Stderr, workers.Note+note)
 		}
 	}
 	var remove func()
@@ -215,7 +215,7 @@ func verbNamed(name string) (verb, error) {
 func verbsTaking(flag string) string {
 	var takers []string
 	for _, v := range verbs() {
-		if slices.ContainsFunc(plan.Settings(), func(s plan.Setting) bool { return s.Name == flag && s.AppliesTo(plan.Verb(v.name)) }) {
+		if slices.ContainsFunc(config.Settings(), func(s config.Setting) bool { return s.Name == flag && s.AppliesTo(config.Verb(v.name)) }) {
 			takers = append(takers, "pitot "+v.name)
 		}
 	}

@@ -9,20 +9,20 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/plan"
+	"pitot/internal/analysis/compare"
+	"pitot/internal/analysis/inspect"
+	"pitot/internal/config"
 	"pitot/internal/report"
 	"pitot/internal/report/page"
-	"pitot/internal/run"
 	"pitot/internal/say"
-	"pitot/internal/study/compare"
-	"pitot/internal/study/inspect"
+	"pitot/internal/session"
 )
 
 // compareVerb says whether something changed between the sides, or saves a
 // baseline for that.
 func compareVerb(_ context.Context, e *Env) (int, error) {
-	var p plan.Comparison
-	args, err := plan.DecodeParts(plan.VerbCompare, e.Args, e.Environ, &p)
+	var p config.Comparison
+	args, err := config.DecodeParts(config.VerbCompare, e.Args, e.Environ, &p)
 	if err != nil {
 		return Usage, err
 	}
@@ -95,7 +95,7 @@ func changedLimiters(c *compare.Comparison, sides []compare.Side) map[string][]i
 	return of
 }
 
-func compareOptions(p *plan.Comparison) (o compare.Options, err error) {
+func compareOptions(p *config.Comparison) (o compare.Options, err error) {
 	if o.Within, err = compare.ParseShare(p.Equivalent); err != nil {
 		return o, say.Errorf("--equivalent-within: %v", err).WithHint(say.HintOf(err))
 	}
@@ -161,7 +161,7 @@ func showComparison(e *Env, c *compare.Comparison, m report.ComparisonModel, for
 
 // writeComparison writes the page of --html. --open alone has a file of its own,
 // which stays: the browser may read it later.
-func writeComparison(e *Env, m report.ComparisonModel, p *plan.Comparison) error {
+func writeComparison(e *Env, m report.ComparisonModel, p *config.Comparison) error {
 	path := p.Page
 	switch {
 	case path == "" && !p.ShowPage:
@@ -175,7 +175,7 @@ func writeComparison(e *Env, m report.ComparisonModel, p *plan.Comparison) error
 		f.Close() // nothing was written
 		fmt.Fprintf(e.Stderr, "the page is in %s\n", path)
 	}
-	if err := run.NotOwn(path); err != nil {
+	if err := session.NotOwn(path); err != nil {
 		return err
 	}
 	var b bytes.Buffer
@@ -200,7 +200,7 @@ func saveBaseline(e *Env, path string, sides []compare.Side) (int, error) {
 	if err != nil {
 		return Done, err
 	}
-	if err := run.NotOwn(path); err != nil {
+	if err := session.NotOwn(path); err != nil {
 		return Usage, err
 	}
 	if err := os.WriteFile(path, data, 0o644); err != nil {
@@ -259,5 +259,5 @@ Exit codes: 6 if a condition fired; 4 if one is undecided (--undecided pass: 0),
 could not be judged, or nothing could be compared.
 Markdown is appended to the file that GITHUB_STEP_SUMMARY names.
 `)
-	printSettings(w, plan.VerbCompare)
+	printSettings(w, config.VerbCompare)
 }

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/plan"
+	"pitot/internal/analysis/predict"
+	"pitot/internal/client/api"
+	"pitot/internal/config"
 	"pitot/internal/report/export"
 	"pitot/internal/say"
-	"pitot/internal/study/predict"
-	"pitot/internal/twin/engines"
-	"pitot/internal/twin/serve"
-	"pitot/internal/wire/api"
+	"pitot/internal/sim/engines"
+	"pitot/internal/sim/serve"
 )
 
 // Completion is called by the shells' scripts in folder completion whenever the user
@@ -137,7 +137,7 @@ func bashWords(breaks, line string) (words []string, replaced string) {
 // completion holds the possible completions of a word.
 type completion struct {
 	files bool // the name of a file or directory
-	words []plan.Choice
+	words []config.Choice
 }
 
 // completeLastWord says what the last of the words can become; the others stand before it,
@@ -145,17 +145,17 @@ type completion struct {
 func completeLastWord(words []string) completion {
 	current := words[len(words)-1]
 	found := nextWord(words[:len(words)-1], current)
-	found.words = slices.DeleteFunc(found.words, func(c plan.Choice) bool { return !strings.HasPrefix(c.Name, current) })
+	found.words = slices.DeleteFunc(found.words, func(c config.Choice) bool { return !strings.HasPrefix(c.Name, current) })
 	return found
 }
 
 func nextWord(before []string, current string) (found completion) {
 	if len(before) == 0 || before[0] == "help" {
 		for _, v := range verbs() {
-			found.words = append(found.words, plan.Choice{Name: v.name, About: v.about})
+			found.words = append(found.words, config.Choice{Name: v.name, About: v.about})
 		}
 		if len(before) == 0 {
-			found.words = append(found.words, plan.Choice{Name: "help", About: "tell more of a verb"}, plan.Choice{Name: "--help"}, plan.Choice{Name: "--version"})
+			found.words = append(found.words, config.Choice{Name: "help", About: "tell more of a verb"}, config.Choice{Name: "--help"}, config.Choice{Name: "--version"})
 		}
 		return found
 	}
@@ -166,13 +166,13 @@ func nextWord(before []string, current string) (found completion) {
 	if v.name == "vllm-bench" {
 		return nextVLLM(before[1:], current)
 	}
-	flags := map[string]*plan.Setting{"config": nil} // a file
-	var keys []plan.Choice                           // of --set
-	for _, s := range plan.Settings() {
+	flags := map[string]*config.Setting{"config": nil} // a file
+	var keys []config.Choice                           // of --set
+	for _, s := range config.Settings() {
 		switch {
-		case !s.AppliesTo(plan.Verb(v.name)):
+		case !s.AppliesTo(config.Verb(v.name)):
 		case s.KeyOnly:
-			keys = append(keys, plan.Choice{Name: s.Name + "=", About: s.Help})
+			keys = append(keys, config.Choice{Name: s.Name + "=", About: s.Help})
 		default:
 			flags[s.Name] = &s
 		}
@@ -210,60 +210,60 @@ func nextWord(before []string, current string) (found completion) {
 	if !strings.HasPrefix(current, "-") {
 		return v.args(args, current)
 	}
-	return flagWords(plan.Verb(v.name), given)
+	return flagWords(config.Verb(v.name), given)
 }
 
 // flagWords are the flags of a verb that can still be given, in the order of the help.
-func flagWords(v plan.Verb, given map[string]bool) (found completion) {
-	for _, s := range plan.Settings() {
+func flagWords(v config.Verb, given map[string]bool) (found completion) {
+	for _, s := range config.Settings() {
 		if s.AppliesTo(v) && !s.KeyOnly && (!given[s.Name] || s.IsRepeatable()) {
-			found.words = append(found.words, plan.Choice{Name: "--" + s.Name, About: s.Help})
+			found.words = append(found.words, config.Choice{Name: "--" + s.Name, About: s.Help})
 		}
 	}
 	if len(found.words) > 0 && !given["config"] {
-		found.words = append(found.words, plan.Choice{Name: "--config", About: "settings from a YAML file"})
+		found.words = append(found.words, config.Choice{Name: "--config", About: "settings from a YAML file"})
 	}
-	if slices.ContainsFunc(plan.Settings(), func(s plan.Setting) bool { return s.KeyOnly && s.AppliesTo(v) }) {
-		found.words = append(found.words, plan.Choice{Name: "--set", About: "a seldom used setting, KEY=VALUE"})
+	if slices.ContainsFunc(config.Settings(), func(s config.Setting) bool { return s.KeyOnly && s.AppliesTo(v) }) {
+		found.words = append(found.words, config.Choice{Name: "--set", About: "a seldom used setting, KEY=VALUE"})
 	}
-	found.words = append(found.words, plan.Choice{Name: "--help"})
+	found.words = append(found.words, config.Choice{Name: "--help"})
 	return found
 }
 
 // valuesOf gives the values that a setting can have; nil stands for --config. before is
 // the part of the word in front of the value, repeated in each completion.
-func valuesOf(s *plan.Setting, current, before string) (found completion) {
+func valuesOf(s *config.Setting, current, before string) (found completion) {
 	if s == nil {
 		return completion{files: true}
 	}
-	var named []plan.Choice
+	var named []config.Choice
 	switch s.Name {
 	case "api":
 		for _, a := range api.All() {
-			named = append(named, plan.Choice{Name: a.Name()})
+			named = append(named, config.Choice{Name: a.Name()})
 		}
 	case "export":
 		if strings.Contains(current, "=") {
 			return completion{files: true}
 		}
 		for _, f := range export.Formats() {
-			named = append(named, plan.Choice{Name: f.Name + "=", About: f.About})
+			named = append(named, config.Choice{Name: f.Name + "=", About: f.About})
 		}
 	case "faults":
 		list := current[:strings.LastIndex(current, ",")+1] // before the last of them
 		for line := range strings.Lines(serve.FaultUsage()) {
 			if name, about, ok := strings.Cut(line, ":"); ok {
 				_, about, _ = strings.Cut(about, "  ")
-				named = append(named, plan.Choice{Name: list + name + ":", About: strings.TrimSpace(about)})
+				named = append(named, config.Choice{Name: list + name + ":", About: strings.TrimSpace(about)})
 			}
 		}
-		named = slices.CompactFunc(named, func(a, b plan.Choice) bool { return a.Name == b.Name })
+		named = slices.CompactFunc(named, func(a, b config.Choice) bool { return a.Name == b.Name })
 	default:
 		named = s.Choices()
 	}
 	found.files = s.Paths()
 	for _, c := range named {
-		found.words = append(found.words, plan.Choice{Name: before + c.Name, About: c.About})
+		found.words = append(found.words, config.Choice{Name: before + c.Name, About: c.About})
 	}
 	return found
 }
@@ -277,7 +277,7 @@ func pathArguments([]string, string) completion { return completion{files: true}
 func shellArgument(args []string, _ string) (found completion) {
 	for _, s := range shells {
 		if len(args) == 0 {
-			found.words = append(found.words, plan.Choice{Name: s})
+			found.words = append(found.words, config.Choice{Name: s})
 		}
 	}
 	return found
@@ -292,22 +292,22 @@ func targetArgument(args []string, current string) (found completion) {
 		if name, ok := strings.CutPrefix(current, prefix); ok {
 			found.words = completeDeployments(name, prefix)
 			if at := strings.LastIndexAny(name, "?&"); at >= 0 {
-				for _, s := range plan.TargetSettings() {
+				for _, s := range config.TargetSettings() {
 					if !strings.Contains(name[:at], s.TargetKey()+"=") {
-						found.words = append(found.words, plan.Choice{Name: prefix + name[:at+1] + s.TargetKey() + "=", About: s.Help})
+						found.words = append(found.words, config.Choice{Name: prefix + name[:at+1] + s.TargetKey() + "=", About: s.Help})
 					}
 				}
 				return found
 			}
 			for _, k := range engines.All() {
 				if k.Latencies != nil {
-					found.words = append(found.words, plan.Choice{Name: prefix + k.Name, About: k.Title})
+					found.words = append(found.words, config.Choice{Name: prefix + k.Name, About: k.Title})
 				}
 			}
 			return found
 		}
 	}
-	found.words = []plan.Choice{
+	found.words = []config.Choice{
 		{Name: "http://", About: "a server"}, {Name: "https://", About: "a server"}, {Name: "unix://", About: "a socket"},
 		{Name: "mock:", About: "the twin, behind a socket"}, {Name: "sim:", About: "the twin, in virtual time"},
 	}
@@ -331,19 +331,19 @@ func fitArguments(args []string, current string) completion {
 }
 
 // completeDeployments completes MODEL@GPU?settings, with prefix in front of each word.
-func completeDeployments(current, prefix string) (words []plan.Choice) {
+func completeDeployments(current, prefix string) (words []config.Choice) {
 	known := predict.AllKnown()
 	model, rest, chosen := strings.Cut(current, "@")
 	if !chosen {
 		for _, m := range known.Models {
-			words = append(words, plan.Choice{Name: prefix + m.Name + "@", About: m.Repository})
+			words = append(words, config.Choice{Name: prefix + m.Name + "@", About: m.Repository})
 		}
 		return words
 	}
 	if at := strings.LastIndexAny(rest, "?&"); at >= 0 {
 		for _, name := range append(known.Settings, "profile") {
 			if !strings.Contains(rest[:at], name+"=") {
-				words = append(words, plan.Choice{Name: prefix + model + "@" + rest[:at+1] + name + "="})
+				words = append(words, config.Choice{Name: prefix + model + "@" + rest[:at+1] + name + "="})
 			}
 		}
 		return words
@@ -353,7 +353,7 @@ func completeDeployments(current, prefix string) (words []plan.Choice) {
 		count = n + "x"
 	}
 	for _, a := range known.Accelerators {
-		words = append(words, plan.Choice{Name: prefix + model + "@" + count + a.Name, About: fmt.Sprintf("%g GiB", a.MemoryGiB)})
+		words = append(words, config.Choice{Name: prefix + model + "@" + count + a.Name, About: fmt.Sprintf("%g GiB", a.MemoryGiB)})
 	}
 	return words
 }
@@ -369,7 +369,7 @@ func nextVLLM(before []string, current string) (found completion) {
 	}
 	for _, f := range vllmFlags() {
 		if f.fate != refused {
-			found.words = append(found.words, plan.Choice{Name: "--" + f.name, About: f.why})
+			found.words = append(found.words, config.Choice{Name: "--" + f.name, About: f.why})
 		}
 	}
 	return found

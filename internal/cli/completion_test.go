@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pitot/internal/plan"
+	"pitot/internal/config"
 )
 
 // What can come next is what the verbs, the table of settings and the catalogue
@@ -84,23 +84,23 @@ func TestCompletion(t *testing.T) {
 func TestCompletionIsWhole(t *testing.T) {
 	for _, v := range verbs() {
 		offered := completeLastWord([]string{v.name, "--"})
-		for _, s := range plan.Settings() {
-			if !s.AppliesTo(plan.Verb(v.name)) {
+		for _, s := range config.Settings() {
+			if !s.AppliesTo(config.Verb(v.name)) {
 				continue
 			}
 			if s.KeyOnly {
 				keys := completeLastWord([]string{v.name, "--set", ""}).words
-				if !slices.ContainsFunc(keys, func(c plan.Choice) bool { return c.Name == s.Name+"=" }) {
+				if !slices.ContainsFunc(keys, func(c config.Choice) bool { return c.Name == s.Name+"=" }) {
 					t.Errorf("pitot %s --set: %s is not offered", v.name, s.Name)
 				}
 				continue
 			}
-			if !slices.ContainsFunc(offered.words, func(c plan.Choice) bool { return c.Name == "--"+s.Name }) {
+			if !slices.ContainsFunc(offered.words, func(c config.Choice) bool { return c.Name == "--"+s.Name }) {
 				t.Errorf("pitot %s: --%s is not offered", v.name, s.Name)
 			}
 			values := completeLastWord([]string{v.name, "--" + s.Name, ""})
 			for _, c := range s.Choices() {
-				if s.Arg != "" && !slices.ContainsFunc(values.words, func(x plan.Choice) bool { return x.Name == c.Name }) {
+				if s.Arg != "" && !slices.ContainsFunc(values.words, func(x config.Choice) bool { return x.Name == c.Name }) {
 					t.Errorf("pitot %s --%s: %s is not offered", v.name, s.Name, c.Name)
 				}
 			}

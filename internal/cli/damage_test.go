@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
 )
 
 // damaged is a journal in which something went wrong, and what.

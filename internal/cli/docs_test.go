@@ -54,7 +54,7 @@ func TestDocs(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir, commands := t.TempDir(), "$ pitot "
-			for name, of := range map[string]string{"traces": "../workload/testdata", "recordings": "../study/predict/testdata"} {
+			for name, of := range map[string]string{"traces": "../workload/testdata", "recordings": "../analysis/predict/testdata"} {
 				if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(of)); err != nil {
 					t.Fatal(err)
 				}

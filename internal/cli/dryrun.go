@@ -11,26 +11,26 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/plan"
+	"pitot/internal/capacity"
+	"pitot/internal/config"
 	"pitot/internal/report"
-	"pitot/internal/run"
-	"pitot/internal/run/estimate"
-	"pitot/internal/run/search"
 	"pitot/internal/say"
+	"pitot/internal/session"
+	"pitot/internal/session/estimate"
 	"pitot/internal/target"
 	"pitot/internal/workload/question"
 )
 
 // estimatePlan returns what a verb's plan is expected to send and take, with all launches;
 // residence is how long a request takes alone, 0 where that is not known yet.
-func estimatePlan(v plan.Verb, p *plan.Plan, residence time.Duration) estimate.Estimate {
+func estimatePlan(v config.Verb, p *config.Plan, residence time.Duration) estimate.Estimate {
 	from := estimate.Parts{Ask: &p.Ask, Load: &p.Load, Good: &p.Good, GPUs: cmp.Or(p.GPUs, target.GPUs(target.WantedBy(p))), Residence: residence}
 	from.Probes.Requests, from.Probes.Input, from.Probes.Output = target.ProbingOf(target.WantedBy(p))
 	of := func() estimate.Estimate {
 		switch v {
-		case plan.VerbSweep:
+		case config.VerbSweep:
 			return from.ForSweep(&p.Search)
-		case plan.VerbFind:
+		case config.VerbFind:
 			return from.ForSearch(p.SearchTime())
 		}
 		return from.ForLoad(p.MaxDuration)
@@ -41,12 +41,12 @@ func estimatePlan(v plan.Verb, p *plan.Plan, residence time.Duration) estimate.E
 }
 
 // loadText says which loads a verb's plan has.
-func loadText(v plan.Verb, p *plan.Plan) (text string) {
+func loadText(v config.Verb, p *config.Plan) (text string) {
 	kind := " requests/s, " + p.Arrival
 	if p.HasConversations() {
 		kind = " conversations/s, " + p.Arrival
 	}
-	if p.IsClosedLoop() || v == plan.VerbRun && !p.Open() {
+	if p.IsClosedLoop() || v == config.VerbRun && !p.Open() {
 		kind = " users who wait for their answers"
 	}
 	var loads []string
@@ -54,18 +54,18 @@ func loadText(v plan.Verb, p *plan.Plan) (text string) {
 		loads = append(loads, givenNumber(x))
 	}
 	switch {
-	case v == plan.VerbRun:
+	case v == config.VerbRun:
 		text = givenNumber(cmp.Or(p.Rate, float64(p.Concurrency))) + kind
-	case v == plan.VerbFind && p.At > 0:
+	case v == config.VerbFind && p.At > 0:
 		text = givenNumber(p.At) + kind
-	case v == plan.VerbFind:
+	case v == config.VerbFind:
 		text = "what meets " + p.SLO.String()
 	case len(loads) > 0:
 		text = strings.Join(loads, ", ") + kind
 	default:
 		text = fmt.Sprintf("%d loads, chosen as the curve goes", p.Points)
 	}
-	if v == plan.VerbSweep && p.Repeat > 1 {
+	if v == config.VerbSweep && p.Repeat > 1 {
 		text += fmt.Sprintf("; each %d times", p.Repeat)
 	}
 	if s := p.VerifiedShares(); !s.IsNone() {
@@ -92,7 +92,7 @@ func withinLimit(limit float64, e estimate.Estimate) error {
 }
 
 // writeDryRun says what a run would send and take; further lines come before the last.
-func writeDryRun(ctx context.Context, w io.Writer, v plan.Verb, p *plan.Plan, further ...string) error {
+func writeDryRun(ctx context.Context, w io.Writer, v config.Verb, p *config.Plan, further ...string) error {
 	residence := target.ResidenceOf(target.WantedBy(p))
 	e := estimatePlan(v, p, residence)
 	about := func(x float64, unit string) string {
@@ -113,7 +113,7 @@ func writeDryRun(ctx context.Context, w io.Writer, v plan.Verb, p *plan.Plan, fu
 	switch {
 	case p.Exactly:
 		included = ""
-	case p.Warmup == plan.AutoWarmup && residence == 0:
+	case p.Warmup == config.AutoWarmup && residence == 0:
 		included += ": five times what a request takes alone, here taken for 1 s"
 	}
 	lines := []string{
@@ -122,22 +122,22 @@ func writeDryRun(ctx context.Context, w io.Writer, v plan.Verb, p *plan.Plan, fu
 		"requests  " + about(e.Requests, included),
 		"input     " + about(e.Input, " tokens"),
 		"output    " + output,
-		"time      " + timeText(&e, p.Kind() == plan.KindSim),
+		"time      " + timeText(&e, p.Kind() == config.KindSim),
 	}
-	if v == plan.VerbFind && p.At == 0 {
+	if v == config.VerbFind && p.At == 0 {
 		lines = append(lines, "gives     "+outlookText(p))
 	}
 	if n := e.Probes; n.Requests > 0 {
 		lines = slices.Insert(lines, 5, fmt.Sprintf("probes    %s, %s tokens in and %s out besides, to find out what the target takes",
 			say.Plural(n.Requests, "request"), say.Count(int64(math.Round(n.Input))), say.Count(int64(math.Round(n.Output)))))
 	}
-	if v == plan.VerbRun && p.Open() {
-		if x := report.ArrivalsText(run.ExpectedArrivals(&p.Load)); x != "" {
+	if v == config.VerbRun && p.Open() {
+		if x := report.ArrivalsText(session.ExpectedArrivals(&p.Load)); x != "" {
 			lines = slices.Insert(lines, 2, "arrivals  "+x)
 		}
 	}
-	if v == plan.VerbRun {
-		if text := report.ExpectedCacheText(run.ExpectedHits(ctx, p, int64(e.Requests))); text != "" {
+	if v == config.VerbRun {
+		if text := report.ExpectedCacheText(session.ExpectedHits(ctx, p, int64(e.Requests))); text != "" {
 			lines = slices.Insert(lines, len(lines)-1, "cache     expected to have "+text)
 		}
 	}
@@ -147,7 +147,7 @@ func writeDryRun(ctx context.Context, w io.Writer, v plan.Verb, p *plan.Plan, fu
 	if from := p.Provenance(); from != "" {
 		lines = append(lines, "settings  "+from)
 	}
-	for _, f := range run.LintTimes(p) {
+	for _, f := range session.LintTimes(p) {
 		lines = append(lines, "times     "+f.Text)
 	}
 	switch {
@@ -163,27 +163,27 @@ func writeDryRun(ctx context.Context, w io.Writer, v plan.Verb, p *plan.Plan, fu
 
 // fleetText says by how many workers a load is carried out, and why, "" where nothing is sent and
 // where one process was asked for.
-func fleetText(v plan.Verb, p *plan.Plan) string {
+func fleetText(v config.Verb, p *config.Plan) string {
 	switch {
 	case p.Workers > 0:
 		return givenNumber(float64(p.Workers))
-	case p.Workers != plan.AutoFleet || p.Kind() == plan.KindSim:
+	case p.Workers != config.AutoFleet || p.Kind() == config.KindSim:
 		return ""
 	}
 	load := p.Load // the largest
-	if v != plan.VerbRun {
-		if load.Rate = 0; v == plan.VerbSweep && !p.IsClosedLoop() && len(p.Loads) > 0 {
+	if v != config.VerbRun {
+		if load.Rate = 0; v == config.VerbSweep && !p.IsClosedLoop() && len(p.Loads) > 0 {
 			load.Rate = slices.Max(p.Loads)
 		}
 	}
-	by := run.SendingOf(p, &load, 0, runtime.GOMAXPROCS(0), func() bool { return target.IsLocal(p.Spec) })
-	if p.Kind() == plan.KindMock && !by.Short {
+	by := session.SendingOf(p, &load, 0, runtime.GOMAXPROCS(0), func() bool { return target.IsLocal(p.Spec) })
+	if p.Kind() == config.KindMock && !by.Short {
 		return "" // nobody expects them there
 	}
 	if by.Workers == 0 {
 		return "none" + by.Why
 	}
-	if v == plan.VerbRun {
+	if v == config.VerbRun {
 		return by.String()
 	}
 	return "up to " + by.String()
@@ -213,7 +213,7 @@ func timeText(e *estimate.Estimate, simulated bool) string {
 
 // outlookText says what a search will come to, by what the capacity is: that is not
 // known before something is sent.
-func outlookText(p *plan.Plan) string {
+func outlookText(p *config.Plan) string {
 	limit := p.SearchTime()
 	if limit == 0 {
 		return "the capacity to about ±5 %, or what a few seconds of a processor simulate"
@@ -224,7 +224,7 @@ func outlookText(p *plan.Plan) string {
 	}
 	var known, bounds []string
 	for _, rate := range []float64{1, 3, 10, 30, 100} {
-		o := search.Forecast(1, rate, search.Budget{Seconds: limit.Seconds()}, run.TrafficOf(p, claims))
+		o := capacity.Forecast(1, rate, capacity.Budget{Seconds: limit.Seconds()}, session.TrafficOf(p, claims))
 		if o.HalfWidth == 0 {
 			bounds = append(bounds, givenNumber(rate))
 			continue

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/plan"
+	"pitot/internal/config"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
 )
 
 // The exit code follows from how a run ended. An invalid measurement counts before
@@ -113,7 +113,7 @@ func noLoadMeets(c *result.Capacity) bool {
 
 // gatedCode returns the exit code of a run under --undecided and --strict, and says on
 // standard error what these made of it.
-func gatedCode(o *plan.Output, e *Env, run *result.Run, code int) int {
+func gatedCode(o *config.Output, e *Env, run *result.Run, code int) int {
 	if run != nil && code == Invalid && run.Verdict != result.Invalid && gateUndecided(run) {
 		if code = undecidedCode(o.Undecided); code != Done {
 			fmt.Fprintln(e.Stderr, "pitot: no verdict on the SLO: "+undecidedHint)
@@ -124,7 +124,7 @@ func gatedCode(o *plan.Output, e *Env, run *result.Run, code int) int {
 
 // undecidedCode returns the exit code of a gate that is undecided.
 func undecidedCode(undecided string) int {
-	if undecided == plan.UndecidedPass {
+	if undecided == config.UndecidedPass {
 		return Done
 	}
 	return Invalid
@@ -135,7 +135,7 @@ const undecidedHint = "it is undecided, exit code 4; --undecided pass makes that
 
 // strictExitCode returns the exit code of a run under --strict: flags fail too, unless
 // something worse happened.
-func strictExitCode(o *plan.Output, e *Env, run *result.Run, code int) int {
+func strictExitCode(o *config.Output, e *Env, run *result.Run, code int) int {
 	if !o.Strict || run == nil || run.Verdict == result.Valid || code != Done && code < Invalid || code == Interrupted {
 		return code
 	}

@@ -5,8 +5,8 @@ import (
 	"io"
 	"testing"
 
-	"pitot/internal/data/result"
-	"pitot/internal/plan"
+	"pitot/internal/config"
+	"pitot/internal/results/result"
 )
 
 // The worst that came out of several runs is what counts.
@@ -71,16 +71,16 @@ func TestExitCode(t *testing.T) {
 // A gate that is undecided ends with 4, and with 0 where the user says so.
 func TestUndecidedGate(t *testing.T) {
 	run := &result.Run{Verdict: result.Valid, Points: []result.Point{{Requests: result.Requests{Due: 9, OK: 9}, SLO: &result.SLO{Met: "undecided"}}}}
-	for undecided, want := range map[string]int{plan.UndecidedFail: Invalid, plan.UndecidedPass: Done} {
+	for undecided, want := range map[string]int{config.UndecidedFail: Invalid, config.UndecidedPass: Done} {
 		var stderr bytes.Buffer
-		got := gatedCode(&plan.Output{Undecided: undecided}, &Env{Stderr: &stderr}, run, exitCode(run))
+		got := gatedCode(&config.Output{Undecided: undecided}, &Env{Stderr: &stderr}, run, exitCode(run))
 		if got != want || (stderr.Len() > 0) != (want == Invalid) {
 			t.Errorf("--undecided %s: %d, want %d; %q", undecided, got, want, stderr.String())
 		}
 	}
 	invalid := *run
 	invalid.Verdict = result.Invalid
-	if got := gatedCode(&plan.Output{Undecided: plan.UndecidedPass}, &Env{Stderr: io.Discard}, &invalid, exitCode(&invalid)); got != Invalid {
+	if got := gatedCode(&config.Output{Undecided: config.UndecidedPass}, &Env{Stderr: io.Discard}, &invalid, exitCode(&invalid)); got != Invalid {
 		t.Errorf("an INVALID measurement passes: %d", got)
 	}
 }

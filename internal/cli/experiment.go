@@ -14,19 +14,19 @@ import (
 
 	"golang.org/x/term"
 
-	"pitot/internal/data/rundir"
+	"pitot/internal/config"
 	"pitot/internal/experiment"
-	"pitot/internal/plan"
 	"pitot/internal/report"
 	"pitot/internal/report/page"
-	"pitot/internal/run"
+	"pitot/internal/results/rundir"
 	"pitot/internal/say"
+	"pitot/internal/session"
 )
 
 // experimentAction is one thing that pitot experiment does.
 type experimentAction struct {
 	name, args, about string
-	run               func(ctx context.Context, e *Env, p *plan.Experimenting, args []string) (int, error)
+	run               func(ctx context.Context, e *Env, p *config.Experimenting, args []string) (int, error)
 }
 
 func experimentActions() []experimentAction {
@@ -54,9 +54,9 @@ func experimentVerb(ctx context.Context, e *Env) (int, error) {
 		if a.name != e.Args[0] {
 			continue
 		}
-		var p plan.Experimenting
-		args, err := plan.DecodeParts(plan.VerbExperiment, e.Args[1:], e.Environ, &p)
-		var other *plan.OtherVerb
+		var p config.Experimenting
+		args, err := config.DecodeParts(config.VerbExperiment, e.Args[1:], e.Environ, &p)
+		var other *config.OtherVerb
 		if errors.As(err, &other) && slices.Contains([]string{"launches", "seed", "budget"}, other.Flag) {
 			return Usage, say.Errorf("unknown flag --%s", other.Flag).WithHint("it is a key of the plan: write " + other.Flag + ": there")
 		}
@@ -73,7 +73,7 @@ func experimentVerb(ctx context.Context, e *Env) (int, error) {
 }
 
 // loadPlan is the one plan that an action takes, and the directory of its experiment.
-func loadPlan(action string, o *plan.Experimenting, args []string) (p *experiment.Plan, source []byte, dir string, err error) {
+func loadPlan(action string, o *config.Experimenting, args []string) (p *experiment.Plan, source []byte, dir string, err error) {
 	if len(args) != 1 {
 		return nil, nil, "", say.Errorf("%s takes one plan, and %d are named", action, len(args)).WithHint("for example pitot experiment " + action + " plan.yaml")
 	}
@@ -100,7 +100,7 @@ func loadPlan(action string, o *plan.Experimenting, args []string) (p *experimen
 	return p, source, dir, nil
 }
 
-func newExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
+func newExperiment(ctx context.Context, e *Env, o *config.Experimenting, args []string) (int, error) {
 	kind := experiment.Kinds()[0]
 	switch {
 	case len(args) > 1:
@@ -135,7 +135,7 @@ func newExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 }
 
 // forecastExperiment shows what a plan takes and what its launches can tell.
-func forecastExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
+func forecastExperiment(ctx context.Context, e *Env, o *config.Experimenting, args []string) (int, error) {
 	p, _, dir, err := loadPlan("forecast", o, args)
 	if err != nil {
 		return Usage, err
@@ -178,20 +178,20 @@ func simulatePlan(ctx context.Context, x *experiment.Experiment, power bool, vie
 // quiet is a live view without lines of its own.
 type quiet struct{ *progress }
 
-// ShowLine implements [run.Progress].
+// ShowLine implements [session.Progress].
 func (quiet) ShowLine(string) {}
 
 // hands are those of the user at the terminal: the live view, and the answers to it.
 type hands struct {
 	*progress
 	launched bool
-	stdin    io.Reader  // nil where nobody is there
-	read     chan error // of a line that is waited for, nil for none
-	crew     run.Crew   // nil where this process carries loads out
+	stdin    io.Reader    // nil where nobody is there
+	read     chan error   // of a line that is waited for, nil for none
+	crew     session.Crew // nil where this process carries loads out
 }
 
 // Crew implements [experiment.Crewed].
-func (h *hands) Crew() run.Crew { return h.crew }
+func (h *hands) Crew() session.Crew { return h.crew }
 
 // Launched implements [experiment.Hands].
 func (h *hands) Launched() (yes bool) {
@@ -265,7 +265,7 @@ func showWaiting(e *Env, w *experiment.Waiting, path, format string) error {
 	return err
 }
 
-func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
+func runExperiment(ctx context.Context, e *Env, o *config.Experimenting, args []string) (int, error) {
 	p, source, dir, err := loadPlan("run", o, args)
 	if err != nil {
 		return Usage, err
@@ -341,16 +341,16 @@ func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 	return code, nil
 }
 
-func statusExperiment(_ context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
+func statusExperiment(_ context.Context, e *Env, o *config.Experimenting, args []string) (int, error) {
 	return lookAt("status", e, o, args)
 }
 
-func reportExperiment(_ context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
+func reportExperiment(_ context.Context, e *Env, o *config.Experimenting, args []string) (int, error) {
 	return lookAt("report", e, o, args)
 }
 
 // lookAt shows what is known; status in short.
-func lookAt(action string, e *Env, o *plan.Experimenting, args []string) (int, error) {
+func lookAt(action string, e *Env, o *config.Experimenting, args []string) (int, error) {
 	p, _, dir, err := loadPlan(action, o, args)
 	if err != nil {
 		return Usage, err
@@ -374,7 +374,7 @@ func lookAt(action string, e *Env, o *plan.Experimenting, args []string) (int, e
 }
 
 // showRecord writes the record into the experiment's directory, and shows it.
-func showRecord(e *Env, x *experiment.Experiment, o *plan.Experimenting) (int, error) {
+func showRecord(e *Env, x *experiment.Experiment, o *config.Experimenting) (int, error) {
 	r := x.Record()
 	if err := compareEarlier(r, x.Dir, o.Against); err != nil {
 		return Usage, err
@@ -424,7 +424,7 @@ func writeRecord(dir string, r *experiment.Record, m report.DecisionModel) error
 	return rundir.WriteFile(dir, experiment.RecordPage, html.Bytes())
 }
 
-func schemaExperiment(_ context.Context, e *Env, _ *plan.Experimenting, _ []string) (int, error) {
+func schemaExperiment(_ context.Context, e *Env, _ *config.Experimenting, _ []string) (int, error) {
 	text, err := experiment.JSONSchema()
 	if err == nil {
 		_, err = e.Stdout.Write(text)
@@ -458,7 +458,7 @@ Exit codes: 5 if it is established that no configuration meets the contract, 6 i
 something got worse since the record that --against names, 7 if a
 launch is to be made by hand.
 `)
-	printSettings(w, plan.VerbExperiment)
+	printSettings(w, config.VerbExperiment)
 }
 
 // experimentArguments are its actions, and behind them files.
@@ -468,7 +468,7 @@ func experimentArguments(args []string, _ string) (found completion) {
 		return found
 	}
 	for _, a := range experimentActions() {
-		found.words = append(found.words, plan.Choice{Name: a.name, About: a.about})
+		found.words = append(found.words, config.Choice{Name: a.name, About: a.about})
 	}
 	return found
 }

@@ -5,18 +5,18 @@ import (
 	"fmt"
 	"io"
 
-	"pitot/internal/data/result"
-	"pitot/internal/plan"
+	"pitot/internal/analysis/inspect"
+	"pitot/internal/config"
 	"pitot/internal/report"
-	"pitot/internal/run"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/study/inspect"
+	"pitot/internal/session"
 )
 
 // explainVerb says what limits a run.
 func explainVerb(_ context.Context, e *Env) (int, error) {
-	var p plan.Explanation
-	dirs, err := plan.DecodeParts(plan.VerbExplain, e.Args, e.Environ, &p)
+	var p config.Explanation
+	dirs, err := config.DecodeParts(config.VerbExplain, e.Args, e.Environ, &p)
 	if err != nil {
 		return Usage, err
 	}
@@ -38,7 +38,7 @@ func explainVerb(_ context.Context, e *Env) (int, error) {
 	}
 	if p.Save {
 		measured.Findings = x.Findings(versionOf().Version, false)
-		if err := run.Save(dirs[0], measured); err != nil {
+		if err := session.Save(dirs[0], measured); err != nil {
 			return Done, err
 		}
 	}
@@ -69,9 +69,9 @@ func buildModel(measured *result.Run, dir string) (m report.Model) {
 // concludedModel is the model of a run that was just measured. What limits it is kept
 // with it.
 func concludedModel(measured *result.Run, dir string) report.Model {
-	kept := measured != nil && run.IsSaved(dir, measured)
+	kept := measured != nil && session.IsSaved(dir, measured)
 	m := buildModel(measured, dir)
-	if kept && measured.Findings != nil && run.Save(dir, measured) != nil {
+	if kept && measured.Findings != nil && session.Save(dir, measured) != nil {
 		measured.Findings = nil // the result is there as it was
 	}
 	return m
@@ -94,5 +94,5 @@ A run that does not meet its --slo has this in run.json, in short; with --save a
 of it is put there, and report and compare go by it.
 
 `)
-	printSettings(w, plan.VerbExplain)
+	printSettings(w, config.VerbExplain)
 }

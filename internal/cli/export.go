@@ -6,12 +6,12 @@ import (
 	"io"
 	"os"
 
-	"pitot/internal/data/result"
+	"pitot/internal/analysis/tools"
 	"pitot/internal/report"
 	"pitot/internal/report/export"
-	"pitot/internal/run"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/study/tools"
+	"pitot/internal/session"
 )
 
 // writeExports writes a run in the formats asked for. An error in one does not keep the
@@ -19,7 +19,7 @@ import (
 func writeExports(e *Env, exports []export.Export, measured *result.Run, dir string) error {
 	var failed []error
 	for _, x := range exports {
-		err := run.NotOwn(x.Path)
+		err := session.NotOwn(x.Path)
 		if err == nil {
 			err = x.Write(measured, dir)
 		}

@@ -28,9 +28,9 @@ import (
 	"testing"
 	"time"
 
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
 )
 
 // The matrix of faults: what a broken or hostile server, a machine that is too
@@ -216,30 +216,30 @@ func faults() []fault {
 				time.Sleep(time.Second)
 			}
 		}, exits: failed, class: record.ErrTimeout, kept: rowsHave("cut", func(r *record.Row) bool { return r.Outcome == record.Cut }), within: 5 * time.Second},
-		{name: "connections closed as they are used again", held: "internal/load TestWallSendsAgainOnAStaleConnection"},
+		{name: "connections closed as they are used again", held: "internal/loadgen TestWallSendsAgainOnAStaleConnection"},
 		{name: "a prompt that nobody reads", timeout: "1s", args: []string{"--input", "300000"}, serve: nil,
 			exits: failed, class: record.ErrTimeout, kept: rowsHave("cut", func(r *record.Row) bool { return r.Outcome == record.Cut && r.Sent >= 0 }), within: 10 * time.Second, memory: 300},
-		{name: "too few files", held: "internal/cli TestTooFewFiles, internal/cli TestFilesRunOut, internal/wire TestOwnLimits"},
+		{name: "too few files", held: "internal/cli TestTooFewFiles, internal/cli TestFilesRunOut, internal/client TestOwnLimits"},
 		{name: "huge concurrency", url: "sim:fixed", args: []string{"--concurrency", "2000000000"},
 			exits: []int{Usage}, message: "--concurrency: 2000000000 is not between 1 and 1,000,000", noRun: true, within: 3 * time.Second, memory: 100},
-		{name: "clock step", held: "internal/clock TestFromWall, internal/measure TestChecks"},
+		{name: "clock step", held: "internal/clock TestFromWall, internal/metrics TestChecks"},
 		{name: "timeout under a flood", timeout: "1s", args: []string{"--output", "100000"}, serve: endless(eventHead, ": flood\n"),
 			exits: failed, class: record.ErrTimeout, within: 6 * time.Second, memory: 400},
 		{name: "server that is restarted", held: "internal/target TestRestartIsSeen, internal/cli TestServerDies"},
-		{name: "24 hours in little memory", held: "internal/measure TestBudgetDoesNotMatter, internal/data/spill TestSorted"},
-		{name: "a flipped bit", held: "internal/data/record TestFlippedAnywhere, internal/cli TestDamagedJournals"},
-		{name: "a flipped bit, resumed", held: "internal/run TestResumeOfDamagedJournal"},
-		{name: "truncation", held: "internal/data/record TestTruncatedAnywhere, internal/cli TestDamagedJournals"},
-		{name: "full disk, at each stage", held: "internal/data/record TestFullDisk, internal/data/record TestLostRecordsLeaveAMark"},
-		{name: "directory deleted while it is measured", held: "internal/data/record TestInterference"},
-		{name: "journal truncated while it is written", held: "internal/data/record TestInterference"},
+		{name: "24 hours in little memory", held: "internal/metrics TestBudgetDoesNotMatter, internal/results/spill TestSorted"},
+		{name: "a flipped bit", held: "internal/results/record TestFlippedAnywhere, internal/cli TestDamagedJournals"},
+		{name: "a flipped bit, resumed", held: "internal/session TestResumeOfDamagedJournal"},
+		{name: "truncation", held: "internal/results/record TestTruncatedAnywhere, internal/cli TestDamagedJournals"},
+		{name: "full disk, at each stage", held: "internal/results/record TestFullDisk, internal/results/record TestLostRecordsLeaveAMark"},
+		{name: "directory deleted while it is measured", held: "internal/results/record TestInterference"},
+		{name: "journal truncated while it is written", held: "internal/results/record TestInterference"},
 		{name: "symbolic links in the directory", held: "internal/cli TestLinksAreNotFollowed"},
 		{name: "killed while it finishes", held: "internal/cli TestKilledWhileItFinishes, internal/cli TestResultMadeAgain"},
-		{name: "power that fails", held: "internal/data/record TestPowerFails, internal/data/record TestPowerFailsAtAnyByte, internal/data/record TestSyncs"},
-		{name: "damaged Parquet", held: "internal/data/record TestDamagedParquet"},
-		{name: "head of a request to the mock without end", held: "internal/twin/serve TestMockHeadIsBounded"},
-		{name: "heads that come slowly to the mock", held: "internal/twin/serve TestMockSlowHeadIsClosed"},
-		{name: "names of secret headers", held: "internal/plan TestSecretsAreNotKept, internal/cli TestScripts"},
+		{name: "power that fails", held: "internal/results/record TestPowerFails, internal/results/record TestPowerFailsAtAnyByte, internal/results/record TestSyncs"},
+		{name: "damaged Parquet", held: "internal/results/record TestDamagedParquet"},
+		{name: "head of a request to the mock without end", held: "internal/sim/serve TestMockHeadIsBounded"},
+		{name: "heads that come slowly to the mock", held: "internal/sim/serve TestMockSlowHeadIsClosed"},
+		{name: "names of secret headers", held: "internal/config TestSecretsAreNotKept, internal/cli TestScripts"},
 		{name: "two writers", held: "internal/cli TestResumedTwice"},
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
 )
 
 // limited starts a pitot of its own under limits of a shell.

@@ -5,28 +5,28 @@ import (
 	"fmt"
 	"io"
 
-	"pitot/internal/plan"
+	"pitot/internal/analysis/predict"
+	"pitot/internal/config"
 	"pitot/internal/report"
-	"pitot/internal/run"
 	"pitot/internal/say"
-	"pitot/internal/study/predict"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/session"
+	"pitot/internal/sim/deploy"
 )
 
 // fitVerb calibrates the twin from measured runs.
 func fitVerb(_ context.Context, e *Env) (int, error) {
-	var p plan.Fitting
-	args, err := plan.DecodeParts(plan.VerbFit, e.Args, e.Environ, &p)
+	var p config.Fitting
+	args, err := config.DecodeParts(config.VerbFit, e.Args, e.Environ, &p)
 	if err != nil {
 		return Usage, err
 	}
-	if err := run.NotOwn(p.Profile); err != nil {
+	if err := session.NotOwn(p.Profile); err != nil {
 		return Usage, err
 	}
 	if len(args) < 2 {
 		return Usage, say.Errorf("fit needs a deployment and at least one run of it").WithHint("for example pitot fit llama-3.1-8b@h100?max_num_seqs=256 runs/A runs/B --out h100.yaml")
 	}
-	d, err := deploy.Parse(plan.EngineOf(args[0]))
+	d, err := deploy.Parse(config.EngineOf(args[0]))
 	if err != nil {
 		return Usage, err
 	}
@@ -67,5 +67,5 @@ one with few users and long prompts and one with many and short ones
 
 mock:, sim: and pitot predict take the profile: MODEL@GPU?profile=PROFILE
 `)
-	printSettings(w, plan.VerbFit)
+	printSettings(w, config.VerbFit)
 }

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/fleet"
-	"pitot/internal/plan"
+	"pitot/internal/config"
 	"pitot/internal/say"
+	"pitot/internal/workers"
 )
 
 func fleetHelp(w io.Writer) {
@@ -23,7 +23,7 @@ command behind --. It says how the secrets are made and how the results come hom
 
   pitot fleet manifest --workers 32 --image registry.example/pitot:1 -- run http://vllm:8000 --rate 8000 > fleet.yaml
 `)
-	printSettings(w, plan.VerbFleet)
+	printSettings(w, config.VerbFleet)
 }
 
 func fleetVerb(_ context.Context, e *Env) (int, error) {
@@ -31,8 +31,8 @@ func fleetVerb(_ context.Context, e *Env) (int, error) {
 	if i := slices.Index(own, "--"); i >= 0 {
 		own, command = own[:i], own[i+1:]
 	}
-	var m plan.Manifest
-	args, err := plan.DecodeParts(plan.VerbFleet, own, e.Environ, &m)
+	var m config.Manifest
+	args, err := config.DecodeParts(config.VerbFleet, own, e.Environ, &m)
 	const example = "pitot fleet manifest --workers 32 --image IMAGE -- run URL --rate 8000"
 	switch {
 	case err != nil:
@@ -43,13 +43,13 @@ func fleetVerb(_ context.Context, e *Env) (int, error) {
 		return Usage, say.Errorf("a manifest of how many workers?").WithHint("--workers N")
 	case m.Image == "":
 		return Usage, say.Errorf("which image do the pods have?").WithHint("--image IMAGE, made by the Dockerfile of the repository")
-	case len(command) == 0 || !slices.Contains([]string{string(plan.VerbRun), string(plan.VerbSweep), string(plan.VerbFind)}, command[0]):
+	case len(command) == 0 || !slices.Contains([]string{string(config.VerbRun), string(config.VerbSweep), string(config.VerbFind)}, command[0]):
 		return Usage, say.Errorf("a manifest of which run?").WithHint("behind --: " + example)
 	}
 	flags := []string{"--fleet", fmt.Sprintf("nats://nats:4222?workers=%d", m.Workers), "--out", "/runs/run"}
-	p, named, err := plan.Decode(plan.Verb(command[0]), append(slices.Clone(command[1:]), flags...), nil)
+	p, named, err := config.Decode(config.Verb(command[0]), append(slices.Clone(command[1:]), flags...), nil)
 	if err == nil && len(named) == 1 {
-		err = p.Check(plan.Verb(command[0]))
+		err = p.Check(config.Verb(command[0]))
 	} else if err == nil {
 		err = say.Errorf("the run names %s", say.Plural(len(named), "target")).WithHint("one run measures one target: " + example)
 	}
@@ -66,16 +66,16 @@ func fleetVerb(_ context.Context, e *Env) (int, error) {
 		command = append(slices.Clone(command), "--key-env", m.KeyEnv)
 	}
 	for _, f := range [][2]string{{"--key-file", p.KeyFile}, {"--tokenizer", p.Tokenizer}, {"--workload", p.Workload}} {
-		if f[1] != "" && (f[0] != "--workload" || p.Workload != plan.RandomWorkload && p.PresetName() == "") {
+		if f[1] != "" && (f[0] != "--workload" || p.Workload != config.RandomWorkload && p.PresetName() == "") {
 			fmt.Fprintf(e.Stderr, "pitot: note: %s names a file, which no volume of this manifest mounts: put it into the image, or mount it in the pods of the workers and of the run\n", f[0])
 		}
 	}
-	return Done, fleet.WriteManifest(e.Stdout, &m, command)
+	return Done, workers.WriteManifest(e.Stdout, &m, command)
 }
 
 // fitsPods refuses a command that tells a secret, or whose target no other pod reaches.
-func fitsPods(p *plan.Plan, target string, command []string) error {
-	if i := slices.IndexFunc(plan.RedactArgs(command), func(a string) bool { return !slices.Contains(command, a) }); i >= 0 {
+func fitsPods(p *config.Plan, target string, command []string) error {
+	if i := slices.IndexFunc(config.RedactArgs(command), func(a string) bool { return !slices.Contains(command, a) }); i >= 0 {
 		name := command[i]
 		if !strings.HasPrefix(name, "-") {
 			name = command[i-1]
@@ -85,7 +85,7 @@ func fitsPods(p *plan.Plan, target string, command []string) error {
 	}
 	u, err := url.Parse(target)
 	switch {
-	case p.Kind() == plan.KindMock || p.Kind() == plan.KindSim:
+	case p.Kind() == config.KindMock || p.Kind() == config.KindSim:
 		return say.Errorf("%s is no server that pods reach", target).WithHint("name a service of the cluster: http://vllm:8000")
 	case err != nil:
 		return nil // it was opened as a target, and has said so

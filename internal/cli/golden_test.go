@@ -15,13 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
 	"pitot/internal/report/export"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
 )
 
 // golden are stored runs in the present form, one of each kind.
-const golden = "../data/testdata"
+const golden = "../results/testdata"
 
 // With -update the results of the golden runs are made again from their records, as when
 // something was added to a result. Where there are no records, they are measured.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"pitot/internal/plan"
+	"pitot/internal/client/api"
+	"pitot/internal/config"
+	"pitot/internal/sim/serve"
 	"pitot/internal/slo"
-	"pitot/internal/twin/serve"
-	"pitot/internal/wire/api"
 )
 
 func writeOverview(w io.Writer) {
@@ -55,15 +55,15 @@ TARGET  http://host:port, …/v1 or a full route; https; unix:///path/to.sock
 pitot predict --list has the names of models and accelerators, pitot predict
 --help the settings behind the question mark.
 `)
-	printMostUsed(w, plan.VerbRun)
-	printSettings(w, plan.VerbRun)
+	printMostUsed(w, config.VerbRun)
+	printSettings(w, config.VerbRun)
 	printTargetSettings(w)
 }
 
 // printTargetSettings lists the settings of simulated targets.
 func printTargetSettings(w io.Writer) {
 	fmt.Fprint(w, "\nSettings of mock: and sim: targets, after ? and joined by &, besides the engine's\n")
-	for _, s := range plan.TargetSettings() {
+	for _, s := range config.TargetSettings() {
 		head := s.TargetKey()
 		if s.Arg != "" {
 			head += "=" + s.Arg
@@ -86,8 +86,8 @@ most. Each has prompts and arrivals of its own.
 
 pitot run --help has what TARGET can be.
 `)
-	printMostUsed(w, plan.VerbSweep)
-	printSettings(w, plan.VerbSweep)
+	printMostUsed(w, config.VerbSweep)
+	printSettings(w, config.VerbSweep)
 }
 
 func findHelp(w io.Writer) {
@@ -112,7 +112,7 @@ The load of --over rate is requests per second at times of their own; that of
 
 pitot run --help has what TARGET can be.
 `)
-	printMostUsed(w, plan.VerbFind)
+	printMostUsed(w, config.VerbFind)
 	fmt.Fprintln(w, "\nPresets for --slo, by whose they are")
 	list := slo.Presets()
 	for i, of := range list {
@@ -128,7 +128,7 @@ pitot run --help has what TARGET can be.
 			}
 		}
 	}
-	printSettings(w, plan.VerbFind)
+	printSettings(w, config.VerbFind)
 }
 
 func reportHelp(w io.Writer) {
@@ -139,7 +139,7 @@ first: nothing that was measured is lost. The run's page, report.html, is writte
 again; --open shows it in a browser. In place of a directory, a result file of
 vLLM, SGLang, AIPerf or GuideLLM is shown as what that tool says.
 `)
-	printSettings(w, plan.VerbReport)
+	printSettings(w, config.VerbReport)
 	exportHelp(w)
 }
 
@@ -160,7 +160,7 @@ pitot predict --list has the names of models and accelerators, pitot predict
 --help the settings behind the question mark, such as ?max_num_seqs=64; flags of
 vLLM do the same: --max-num-seqs 64, --no-enable-prefix-caching.
 `)
-	printSettings(w, plan.VerbMock)
+	printSettings(w, config.VerbMock)
 	fmt.Fprint(w, "\nFaults, separated by commas\n")
 	for line := range strings.Lines(serve.FaultUsage()) {
 		fmt.Fprint(w, "  "+line)
@@ -199,9 +199,9 @@ func printSetting(w io.Writer, head, text, usual string) {
 }
 
 // printMostUsed lists the flags of a verb that most users need, a line each.
-func printMostUsed(w io.Writer, v plan.Verb) {
+func printMostUsed(w io.Writer, v config.Verb) {
 	fmt.Fprint(w, "\nUsed most, of the flags below\n")
-	for _, s := range plan.Settings() {
+	for _, s := range config.Settings() {
 		if s.Brief == "" || s.KeyOnly || !s.AppliesTo(v) {
 			continue
 		}
@@ -210,10 +210,10 @@ func printMostUsed(w io.Writer, v plan.Verb) {
 }
 
 // printSettings lists the flags of a verb by group.
-func printSettings(w io.Writer, v plan.Verb) {
-	for _, group := range plan.Groups() {
+func printSettings(w io.Writer, v config.Verb) {
+	for _, group := range config.Groups() {
 		title := "\n" + group + "\n"
-		for _, s := range plan.Settings() {
+		for _, s := range config.Settings() {
 			if s.Group != group || s.KeyOnly || !s.AppliesTo(v) {
 				continue
 			}
@@ -229,7 +229,7 @@ func printSettings(w io.Writer, v plan.Verb) {
 	}
 	fmt.Fprintf(w, "\n  %-24s %s\n", "--config FILE", "settings from a YAML file")
 	title := fmt.Sprintf("  %-24s %s\n\n%s\n", "--set KEY=VALUE", "a seldom used setting, of those below", "Keys of --config, without a flag of their own: --set KEY=VALUE")
-	for _, s := range plan.Settings() {
+	for _, s := range config.Settings() {
 		if !s.KeyOnly || !s.AppliesTo(v) {
 			continue
 		}

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/data/rundir"
-	"pitot/internal/plan"
+	"pitot/internal/analysis/compare"
+	"pitot/internal/config"
 	"pitot/internal/report"
-	"pitot/internal/run"
-	"pitot/internal/study/compare"
+	"pitot/internal/results/rundir"
+	"pitot/internal/session"
 )
 
 // Launches of an embedded target are measured one after the other: each is a run
@@ -21,20 +21,20 @@ import (
 
 // launchPlan is the plan of one launch, counted from 1. Its seed follows from the
 // one that was given.
-func launchPlan(p *plan.Plan, parent string, n int) *plan.Plan {
+func launchPlan(p *config.Plan, parent string, n int) *config.Plan {
 	one := *p
 	one.Launches, one.Launch = 1, strconv.Itoa(n)
 	one.Out = filepath.Join(parent, one.Launch)
 	if p.SeedSet {
-		one.Seed = run.LaunchSeed(p.Seed, n)
+		one.Seed = session.LaunchSeed(p.Seed, n)
 	}
 	return &one
 }
 
 // checkLaunches refuses launches whose places are taken, before the first is measured.
-func checkLaunches(p *plan.Plan, parent string) error {
+func checkLaunches(p *config.Plan, parent string) error {
 	for n := 1; n <= p.Launches; n++ {
-		if err := run.Check(launchPlan(p, parent, n)); err != nil {
+		if err := session.Check(launchPlan(p, parent, n)); err != nil {
 			return err
 		}
 	}
@@ -42,7 +42,7 @@ func checkLaunches(p *plan.Plan, parent string) error {
 }
 
 // launchesDir is the directory that has one of each launch.
-func launchesDir(p *plan.Plan) string {
+func launchesDir(p *config.Plan) string {
 	if p.Out != "" {
 		return p.Out
 	}
@@ -52,7 +52,7 @@ func launchesDir(p *plan.Plan) string {
 }
 
 // launchLines say what each launch would be: its directory and its seed.
-func launchLines(p *plan.Plan, parent string) (lines []string) {
+func launchLines(p *config.Plan, parent string) (lines []string) {
 	for n := 1; n <= p.Launches; n++ {
 		one := launchPlan(p, parent, n)
 		dir := one.Out
@@ -65,7 +65,7 @@ func launchLines(p *plan.Plan, parent string) (lines []string) {
 }
 
 // eachLaunch measures all launches, and shows what they show together.
-func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *plan.Plan) (int, error) {
+func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *config.Plan) (int, error) {
 	parent := launchesDir(p)
 	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
 	ctx, stop := interruptibleContext(ctx, view)
@@ -111,7 +111,7 @@ func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *plan.Plan) (int, 
 	return code, nil
 }
 
-func seedText(p *plan.Plan) string {
+func seedText(p *config.Plan) string {
 	if !p.SeedSet {
 		return "fresh"
 	}

@@ -7,13 +7,13 @@ import (
 	"os"
 	"time"
 
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
-	"pitot/internal/plan"
+	"pitot/internal/config"
 	"pitot/internal/report"
 	"pitot/internal/report/export"
-	"pitot/internal/run"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
 	"pitot/internal/say"
+	"pitot/internal/session"
 	"pitot/internal/target"
 )
 
@@ -26,8 +26,8 @@ import (
 //	carryOut   opens the target and a run directory, puts the loads on, closes both
 //	conclude   page, answer and exports of what was measured → exit code
 type measuring struct {
-	verb  plan.Verb                                                        // whose flags it takes
-	loads func(context.Context, *run.Session, *plan.Plan, *progress) error // measures in a session
+	verb  config.Verb                                                            // whose flags it takes
+	loads func(context.Context, *session.Session, *config.Plan, *progress) error // measures in a session
 }
 
 // run carries out all of it.
@@ -51,8 +51,8 @@ func (v *measuring) run(ctx context.Context, e *Env) (int, error) {
 }
 
 // preparePlan makes the plan. Its errors are the user's.
-func (v *measuring) preparePlan(e *Env) (*plan.Plan, []export.Export, error) {
-	p, args, err := plan.Decode(v.verb, e.Args, e.Environ)
+func (v *measuring) preparePlan(e *Env) (*config.Plan, []export.Export, error) {
+	p, args, err := config.Decode(v.verb, e.Args, e.Environ)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,11 +62,11 @@ func (v *measuring) preparePlan(e *Env) (*plan.Plan, []export.Export, error) {
 	if err := p.Check(v.verb); err != nil {
 		return nil, nil, err
 	}
-	if err := run.SuitsName(&p); err != nil { // of which it depends what is expected
+	if err := session.SuitsName(&p); err != nil { // of which it depends what is expected
 		return nil, nil, err
 	}
-	if v.verb == plan.VerbFind && !p.Resume {
-		if err := run.CanVerify(&p, p.At, p.SearchTime()); err != nil {
+	if v.verb == config.VerbFind && !p.Resume {
+		if err := session.CanVerify(&p, p.At, p.SearchTime()); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -78,7 +78,7 @@ func (v *measuring) preparePlan(e *Env) (*plan.Plan, []export.Export, error) {
 }
 
 // dryRun says what would be sent, of what would not be refused.
-func (v *measuring) dryRun(ctx context.Context, e *Env, p *plan.Plan) (int, error) {
+func (v *measuring) dryRun(ctx context.Context, e *Env, p *config.Plan) (int, error) {
 	if p.Launches > 1 {
 		parent := launchesDir(p)
 		if err := checkLaunches(p, parent); err != nil {
@@ -86,7 +86,7 @@ func (v *measuring) dryRun(ctx context.Context, e *Env, p *plan.Plan) (int, erro
 		}
 		return Done, writeDryRun(ctx, e.Stdout, v.verb, p, launchLines(p, parent)...)
 	}
-	if err := run.Check(p); err != nil && !p.Resume {
+	if err := session.Check(p); err != nil && !p.Resume {
 		return Usage, err
 	}
 	return Done, writeDryRun(ctx, e.Stdout, v.verb, p)
@@ -94,12 +94,12 @@ func (v *measuring) dryRun(ctx context.Context, e *Env, p *plan.Plan) (int, erro
 
 // carryOut measures. What was measured comes back whatever ended it, with the
 // directory that holds it.
-func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *progress) (*result.Run, string, error) {
+func (v *measuring) carryOut(ctx context.Context, e *Env, p *config.Plan, view *progress) (*result.Run, string, error) {
 	defer view.close()
 	if from := p.Provenance(); from != "" {
 		view.ShowLine("settings: " + from)
 	}
-	r := run.Runner{Verb: v.verb, Command: e.Command, Version: versionOf(), Progress: view, Late: e.Late}
+	r := session.Runner{Verb: v.verb, Command: e.Command, Version: versionOf(), Progress: view, Late: e.Late}
 	if p.SpendLimit > 0 { // how long a chosen warm-up lasts is known only then
 		r.Primed = func(residence time.Duration) error {
 			return withinLimit(p.SpendLimit, estimatePlan(v.verb, p, residence))
@@ -107,7 +107,7 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 	}
 	defer leaveUnlessBegun(ctx, r.Began, os.Exit)()
 	switch {
-	case p.Workers == plan.AutoFleet:
+	case p.Workers == config.AutoFleet:
 		var disband func()
 		r.Muster, disband = musterHere(ctx, e, view.ShowLine)
 		defer disband()
@@ -139,7 +139,7 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 func showResult(ctx context.Context, e *Env, measured *result.Run, dir, format string, exports []export.Export, err error) (int, error) {
 	model := concludedModel(measured, dir)
 	page, missing := writePage(e.Stderr, measured, model, dir) // first: whoever reads the answer may stop early, and that ends the process
-	saved := measured == nil || run.IsSaved(dir, measured)
+	saved := measured == nil || session.IsSaved(dir, measured)
 	if measured != nil {
 		shown := showRun(e, measured, shownFrom{model, dir, saved, page, missing}, format)
 		if exported := writeExports(e, exports, measured, dir); err == nil {

@@ -13,18 +13,18 @@ import (
 	"strings"
 	"syscall"
 
-	"pitot/internal/plan"
+	"pitot/internal/config"
 	"pitot/internal/say"
+	"pitot/internal/sim/deploy"
+	"pitot/internal/sim/serve"
 	"pitot/internal/target"
-	"pitot/internal/twin/deploy"
-	"pitot/internal/twin/serve"
 )
 
 func mockVerb(ctx context.Context, e *Env) (int, error) {
-	var serving plan.Serving
-	var embedded plan.Embedded
+	var serving config.Serving
+	var embedded config.Embedded
 	own, settings := engineFlags(e.Args)
-	args, err := plan.DecodeParts(plan.VerbMock, own, e.Environ, &serving, &embedded)
+	args, err := config.DecodeParts(config.VerbMock, own, e.Environ, &serving, &embedded)
 	if err != nil {
 		return Usage, err
 	}
@@ -94,8 +94,8 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 // itself are its own.
 func engineFlags(args []string) (own, settings []string) {
 	mine := map[string]bool{}
-	for _, s := range plan.Settings() {
-		mine[s.Name] = s.AppliesTo(plan.VerbMock)
+	for _, s := range config.Settings() {
+		mine[s.Name] = s.AppliesTo(config.VerbMock)
 	}
 	for i := 0; i < len(args); i++ {
 		flag, ok := strings.CutPrefix(args[i], "--")
@@ -152,13 +152,13 @@ func withSettings(name string, settings []string) string {
 	return name + "?" + strings.Join(order, "&")
 }
 
-func listenAddress(s *plan.Serving) string {
+func listenAddress(s *config.Serving) string {
 	return net.JoinHostPort(s.Host, strconv.Itoa(s.Port))
 }
 
 // cannotListen is the error of an address that cannot be listened on, with a hint for
 // the port or the host.
-func cannotListen(s *plan.Serving, err error) error {
+func cannotListen(s *config.Serving, err error) error {
 	hint := "choose another with --port, or --port 0 for any"
 	var lookup *net.DNSError
 	var address *net.AddrError

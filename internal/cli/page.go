@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
 	"pitot/internal/report"
 	"pitot/internal/report/page"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
 	"pitot/internal/userfile"
 )
 

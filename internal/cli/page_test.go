@@ -18,10 +18,10 @@ import (
 	"testing"
 	"time"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
 )
 
 // measureSim runs pitot in process and gives its result.

@@ -6,20 +6,20 @@ import (
 	"io"
 	"strings"
 
-	"pitot/internal/plan"
+	"pitot/internal/analysis/predict"
+	"pitot/internal/config"
 	"pitot/internal/report"
 	"pitot/internal/say"
-	"pitot/internal/study/predict"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/sim/deploy"
 	"pitot/internal/workload"
 )
 
 // predictVerb predicts a deployment, or compares the twin with a recording or a run.
 func predictVerb(ctx context.Context, e *Env) (int, error) {
-	var p plan.Prediction
-	var ask plan.Ask
-	var good plan.Good
-	args, err := plan.DecodeParts(plan.VerbPredict, e.Args, e.Environ, &p, &ask, &good)
+	var p config.Prediction
+	var ask config.Ask
+	var good config.Good
+	args, err := config.DecodeParts(config.VerbPredict, e.Args, e.Environ, &p, &ask, &good)
 	if err != nil {
 		return Usage, err
 	}
@@ -31,7 +31,7 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 	}
 	spec := ""
 	if len(args) == 1 {
-		spec = plan.EngineOf(args[0])
+		spec = config.EngineOf(args[0])
 	}
 	if p.Replay != "" {
 		return replayRequests(e, &p, spec)
@@ -66,7 +66,7 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 	return Done, report.WritePrediction(e.Stdout, x, styleOf(e.Stdout, e.Getenv))
 }
 
-func replayRequests(e *Env, p *plan.Prediction, spec string) (int, error) {
+func replayRequests(e *Env, p *config.Prediction, spec string) (int, error) {
 	r, err := predict.ReadRecording(p.Replay)
 	if err != nil {
 		return Usage, err
@@ -83,7 +83,7 @@ func replayRequests(e *Env, p *plan.Prediction, spec string) (int, error) {
 }
 
 // listKnown lists the models, accelerators and settings of deployments.
-func listKnown(e *Env, p *plan.Prediction, args []string) (int, error) {
+func listKnown(e *Env, p *config.Prediction, args []string) (int, error) {
 	if len(args) > 0 || p.Replay != "" {
 		return Usage, say.Errorf("--list lists all there is: it takes no deployment and no --replay").WithHint("leave one of them out")
 	}
@@ -95,7 +95,7 @@ func listKnown(e *Env, p *plan.Prediction, args []string) (int, error) {
 }
 
 // compareWithTwin compares a measured run with the twin's prediction of it.
-func compareWithTwin(ctx context.Context, e *Env, p *plan.Prediction, spec string) (int, error) {
+func compareWithTwin(ctx context.Context, e *Env, p *config.Prediction, spec string) (int, error) {
 	x, err := predict.RedoRun(ctx, spec, p.MeasuredRun)
 	if err != nil {
 		return Usage, err
@@ -129,7 +129,7 @@ pitot predict MODEL@GPU --run DIR [flags]
 Does a measured run again on the twin, the same requests at the same times, and
 says what a difference usually means.
 `)
-	printSettings(w, plan.VerbPredict)
+	printSettings(w, config.VerbPredict)
 	fmt.Fprint(w, "\nSettings of the engine, behind ? and joined by &, with vLLM's names where it has one\n")
 	names := append(deploy.SettingNames(), "profile")
 	for _, line := range wrapText(strings.Join(names, ", "), helpWidth-2) {

@@ -15,12 +15,12 @@ import (
 	"sync"
 	"testing"
 
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
-	"pitot/internal/plan"
+	"pitot/internal/config"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
+	"pitot/internal/sim/serve"
 	"pitot/internal/target"
-	"pitot/internal/twin/serve"
 )
 
 // counted is what requests come to.
@@ -135,9 +135,9 @@ func TestServerCountsWhatWasSent(t *testing.T) {
 // serveFixed serves fixed latencies over HTTP, at a URL.
 func serveFixed(t *testing.T, settings string) (srv *serve.Server, url string) {
 	t.Helper()
-	var usual plan.Embedded
-	plan.Reset(&usual)
-	srv, _, _, err := target.NewMock(&plan.Serving{}, &usual, "fixed"+settings)
+	var usual config.Embedded
+	config.Reset(&usual)
+	srv, _, _, err := target.NewMock(&config.Serving{}, &usual, "fixed"+settings)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,9 +20,9 @@ import (
 	"testing"
 	"time"
 
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
-	"pitot/internal/twin/serve"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
+	"pitot/internal/sim/serve"
 )
 
 // Signals, kills and dying servers need processes: pitot here is this test

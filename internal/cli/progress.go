@@ -14,8 +14,8 @@ import (
 	"golang.org/x/term"
 
 	"pitot/internal/report"
-	"pitot/internal/run"
 	"pitot/internal/say"
+	"pitot/internal/session"
 )
 
 // The rules of the live view: it shows the state of the run and never needs to be
@@ -63,7 +63,7 @@ type progress struct {
 	left  time.Duration // of the budget as its load begins, 0 for none
 	lines int           // of the view on the screen
 	next  time.Time
-	last  run.Status
+	last  session.Status
 	rate  float64 // chunks per second, lately
 }
 
@@ -86,21 +86,21 @@ func newProgress(w io.Writer, quiet bool, getenv func(string) string) *progress 
 	return p
 }
 
-// ShowLine implements [run.Progress].
+// ShowLine implements [session.Progress].
 func (p *progress) ShowLine(line string) {
 	if !p.quiet {
 		fmt.Fprintln(p, line)
 	}
 }
 
-// About implements [run.View].
+// About implements [session.View].
 func (p *progress) About(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.about, p.left = line, 0
 }
 
-// Left implements [run.View].
+// Left implements [session.View].
 func (p *progress) Left(budget float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +109,7 @@ func (p *progress) Left(budget float64) {
 
 // aboutText returns the subject of the measurement. It adds the part of the budget that is left so
 // far into its load.
-func (p *progress) aboutText(s run.Status) string {
+func (p *progress) aboutText(s session.Status) string {
 	if p.left == 0 {
 		return p.about
 	}
@@ -136,8 +136,8 @@ func (p *progress) Waiting(what, log string) {
 	}
 }
 
-// showLines shows lines in place of those before; elsewhere than on a terminal one line, and as often as
-// that.
+// showLines shows lines in place of those before; elsewhere than on a terminal one line, and as
+// often as that.
 func (p *progress) showLines(every time.Duration, lines ...string) {
 	if p.quiet {
 		return
@@ -158,8 +158,8 @@ func (p *progress) showLines(every time.Duration, lines ...string) {
 	}
 }
 
-// Update implements [run.Progress].
-func (p *progress) Update(s run.Status) {
+// Update implements [session.Progress].
+func (p *progress) Update(s session.Status) {
 	if p.quiet {
 		return
 	}
@@ -190,7 +190,7 @@ func (p *progress) Update(s run.Status) {
 }
 
 // phaseText says how far a phase has come, in words that follow its name.
-func phaseText(s run.Status) string {
+func phaseText(s session.Status) string {
 	switch {
 	case s.Phase == "priming":
 		return ""
@@ -223,7 +223,7 @@ func clockTime(d time.Duration) string {
 }
 
 // phaseShare returns the share of a phase that is over, negative if that is not known.
-func phaseShare(s run.Status) float64 {
+func phaseShare(s session.Status) float64 {
 	switch {
 	case s.Phase == "warm-up" && s.T0 > 0 && s.T0 <= mostWarmup:
 		return s.At.Seconds() / s.T0.Seconds()
@@ -235,7 +235,7 @@ func phaseShare(s run.Status) float64 {
 	return -1
 }
 
-func countsText(s run.Status) []string {
+func countsText(s session.Status) []string {
 	out := []string{say.Count(s.Sent) + " sent", say.Count(s.OK) + " answered"}
 	if s.Failed > 0 {
 		out = append(out, describeFailures(s))
@@ -253,9 +253,9 @@ func countsText(s run.Status) []string {
 	return out
 }
 
-func describeFailures(s run.Status) string { return say.Count(s.Failed) + " failed" }
+func describeFailures(s session.Status) string { return say.Count(s.Failed) + " failed" }
 
-func mediansText(s run.Status) (out []string) {
+func mediansText(s session.Status) (out []string) {
 	if s.TTFT > 0 {
 		out = append(out, "TTFT p50 "+millisText(s.TTFT, 1))
 	}
@@ -275,7 +275,7 @@ func millisText(d time.Duration, decimals int) string {
 
 // draw writes the view over the last one, at one go so that it does not
 // flicker.
-func (p *progress) draw(s run.Status) {
+func (p *progress) draw(s session.Status) {
 	head := fmt.Sprintf("%-10s", s.Phase)
 	if x := phaseShare(s); x >= 0 {
 		n := min(int(x*barWidth+.5), barWidth)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pitot/internal/run"
+	"pitot/internal/session"
 )
 
 const second = time.Second
@@ -24,8 +24,8 @@ func watched(live bool, width int) (*progress, *strings.Builder, *time.Time) {
 }
 
 // status is how a point of a minute after 5 s of warm-up stands at a time.
-func status(at time.Duration) run.Status {
-	s := run.Status{Phase: "measuring", At: at, T0: 5 * second, T1: 65 * second,
+func status(at time.Duration) session.Status {
+	s := session.Status{Phase: "measuring", At: at, T0: 5 * second, T1: 65 * second,
 		Sent: int64(at / second * 10), OK: int64(at/second*10) - 7, InFlight: 7, Chunks: int64(at / second * 1000),
 		TTFT: 35_640 * time.Microsecond, TPOT: 8 * time.Millisecond}
 	switch {
@@ -41,7 +41,7 @@ func status(at time.Duration) run.Status {
 func TestPlainProgress(t *testing.T) {
 	p, out, now := watched(false, 0)
 	p.ShowLine("waiting for http://h")
-	p.Update(run.Status{Phase: "priming"})
+	p.Update(session.Status{Phase: "priming"})
 	for at := time.Duration(0); at <= 70*second; at += second / 4 {
 		*now = time.Unix(0, 0).Add(at)
 		s := status(at)
@@ -72,11 +72,11 @@ func TestProgressLeft(t *testing.T) {
 	p.Left(40)
 	for _, at := range []time.Duration{10 * second, 30 * second, 50 * second} {
 		*now = now.Add(at)
-		p.Update(run.Status{Phase: "measuring", At: at, T1: 60 * second})
+		p.Update(session.Status{Phase: "measuring", At: at, T1: 60 * second})
 	}
 	p.About("load 2 · 3/s") // of a sweep, which has none
 	*now = now.Add(10 * second)
-	p.Update(run.Status{Phase: "measuring", At: 10 * second, T1: 60 * second})
+	p.Update(session.Status{Phase: "measuring", At: 10 * second, T1: 60 * second})
 	p.close()
 	var heads []string
 	for line := range strings.Lines(out.String()) {
@@ -143,7 +143,7 @@ func screen(t *testing.T, text string) []string {
 // On a terminal three lines are written over, and go at the end.
 func TestLiveView(t *testing.T) {
 	p, out, _ := watched(true, 80)
-	p.Update(run.Status{Phase: "priming"})
+	p.Update(session.Status{Phase: "priming"})
 	if d := cmp.Diff([]string{"priming   ", ""}, screen(t, out.String())); d != "" {
 		t.Error(d)
 	}
@@ -201,10 +201,10 @@ func TestClockTime(t *testing.T) {
 
 // By number of requests the end is not known beforehand: no bar.
 func TestShare(t *testing.T) {
-	if s := (run.Status{Phase: "measuring", At: second, T1: -1}); phaseShare(s) >= 0 || phaseText(s) != " 1 s" {
+	if s := (session.Status{Phase: "measuring", At: second, T1: -1}); phaseShare(s) >= 0 || phaseText(s) != " 1 s" {
 		t.Errorf("%v, %q", phaseShare(s), phaseText(s))
 	}
-	if s := (run.Status{Phase: "warm-up"}); phaseShare(s) >= 0 {
+	if s := (session.Status{Phase: "warm-up"}); phaseShare(s) >= 0 {
 		t.Errorf("%v", phaseShare(s))
 	}
 }

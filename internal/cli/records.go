@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"pitot/internal/config"
 	"pitot/internal/experiment"
-	"pitot/internal/plan"
 	"pitot/internal/report"
 	"pitot/internal/say"
 )
@@ -61,7 +61,7 @@ func compareEarlier(r *experiment.Record, dir string, earlier []string) error {
 }
 
 // compareRecords says what changed from one experiment to another.
-func compareRecords(e *Env, args []string, p *plan.Comparison) (int, error) {
+func compareRecords(e *Env, args []string, p *config.Comparison) (int, error) {
 	var records []*experiment.Record
 	for _, arg := range args {
 		if !isRecord(arg) {
@@ -97,7 +97,7 @@ func showModel(e *Env, format string, of any, m report.DecisionModel) error {
 }
 
 // trendExperiment shows what many records say.
-func trendExperiment(_ context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
+func trendExperiment(_ context.Context, e *Env, o *config.Experimenting, args []string) (int, error) {
 	var found []string
 	for _, arg := range args {
 		if isRecord(arg) {

@@ -7,20 +7,20 @@ import (
 	"io"
 	"path/filepath"
 
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
-	"pitot/internal/plan"
+	"pitot/internal/config"
 	"pitot/internal/report"
 	"pitot/internal/report/export"
-	"pitot/internal/run"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
 	"pitot/internal/say"
+	"pitot/internal/session"
 )
 
 // reportVerb shows runs again. A run whose process was killed has a journal
 // and no run.json: it is finished first.
 func reportVerb(_ context.Context, e *Env) (int, error) {
-	var p plan.Output
-	dirs, err := plan.DecodeParts(plan.VerbReport, e.Args, e.Environ, &p)
+	var p config.Output
+	dirs, err := config.DecodeParts(config.VerbReport, e.Args, e.Environ, &p)
 	if err != nil {
 		return Usage, err
 	}
@@ -83,9 +83,9 @@ func openRun(dir string, stderr io.Writer) (*result.Run, error) {
 		return nil, rundir.NoRun(dir)
 	}
 	fmt.Fprintf(stderr, "finishing the run in %s\n", dir)
-	measured, err := run.Finish(dir, func(line string) { fmt.Fprintln(stderr, line) })
+	measured, err := session.Finish(dir, func(line string) { fmt.Fprintln(stderr, line) })
 	if errors.Is(err, rundir.ErrLive) {
-		return nil, run.StillGoingOn(dir)
+		return nil, session.StillGoingOn(dir)
 	}
 	return measured, err
 }

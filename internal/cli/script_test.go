@@ -27,11 +27,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
-	"pitot/internal/fleet/bus"
-	"pitot/internal/fleet/natsserver"
-	"pitot/internal/twin/serve"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
+	"pitot/internal/sim/serve"
+	"pitot/internal/workers/bus"
+	"pitot/internal/workers/natsserver"
 )
 
 // The test binary is also pitot and pitot-fleet themselves, for scripts and for tests that kill
@@ -178,7 +178,7 @@ func validrun(ts *testscript.TestScript, neg bool, args []string) {
 
 // validRun reads a run.json that the schema allows and whose counts add up.
 func validRun(data []byte) (*result.Run, error) {
-	text, err := os.ReadFile("../data/result/schema.json")
+	text, err := os.ReadFile("../results/result/schema.json")
 	if err != nil {
 		return nil, err
 	}

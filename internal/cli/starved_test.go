@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
 )
 
 // A search beside a client that is late at times: what it claims rests on loads that were

@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 
-	"pitot/internal/plan"
+	"pitot/internal/config"
 	"pitot/internal/say"
 )
 
@@ -29,7 +29,7 @@ func fromStdin(verb string, args []string, stdin io.Reader) (_ []string, remove 
 	if at < 0 {
 		return args, func() {}, nil
 	}
-	f, err := os.CreateTemp("", plan.StdinPrefix)
+	f, err := os.CreateTemp("", config.StdinPrefix)
 	if err != nil {
 		return nil, nil, say.Errorf("keep standard input: %v", err).WithHint("set TMPDIR to a directory that can be written")
 	}

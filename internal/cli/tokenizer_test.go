@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"pitot/internal/data/record"
-	"pitot/internal/data/rundir"
+	"pitot/internal/results/record"
+	"pitot/internal/results/rundir"
 	"pitot/internal/workload/token"
 )
 

@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 )
 
 // Set by the linker for releases: see scripts/release.sh. Other builds know

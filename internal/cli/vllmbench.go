@@ -16,12 +16,12 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/data/result"
-	"pitot/internal/plan"
+	"pitot/internal/config"
 	"pitot/internal/report"
 	"pitot/internal/report/export"
-	"pitot/internal/run"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
+	"pitot/internal/session"
 )
 
 // vllmBench is `vllm bench serve` in Pitot's words.
@@ -58,7 +58,7 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 	for _, n := range b.notes {
 		fmt.Fprintf(e.Stderr, "pitot: %s\n", n)
 	}
-	fmt.Fprintf(e.Stderr, "pitot: this is\n  %s\n", say.ShellLine(append([]string{"pitot", "run"}, plan.RedactArgs(b.native)...)))
+	fmt.Fprintf(e.Stderr, "pitot: this is\n  %s\n", say.ShellLine(append([]string{"pitot", "run"}, config.RedactArgs(b.native)...)))
 	e.Args, e.Command = b.native, append([]string{"pitot", "run"}, b.native...)
 	v := oneLoad()
 	p, _, err := v.preparePlan(e)
@@ -76,7 +76,7 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 		writePage(e.Stderr, measured, concludedModel(measured, dir), dir)
 		err = errors.Join(err, b.writeResult(e, measured, dir))
 		has := "has the run"
-		if !run.IsSaved(dir, measured) {
+		if !session.IsSaved(dir, measured) {
 			has = "has the records of the run"
 		}
 		fmt.Fprintf(e.Stderr, "pitot: %s; %s %s, pitot report %s shows it\n", measured.Verdict, dir, has, dir)
@@ -88,7 +88,7 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 	case err != nil:
 		return Done, err
 	}
-	return gatedCode(&plan.Output{Undecided: plan.UndecidedPass}, e, measured, exitCode(measured)), nil
+	return gatedCode(&config.Output{Undecided: config.UndecidedPass}, e, measured, exitCode(measured)), nil
 }
 
 // whyNotValid lists the checks that make a run invalid, which vLLM's output has no

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/data/result"
-	"pitot/internal/plan"
+	"pitot/internal/config"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 )
 
@@ -33,9 +33,9 @@ func TestTranslateVLLM(t *testing.T) {
 		if got := strings.Join(b.native, " "); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", given, got, want)
 		}
-		p, _, err := plan.Decode(plan.VerbRun, b.native, nil)
+		p, _, err := config.Decode(config.VerbRun, b.native, nil)
 		if err == nil {
-			err = p.Check(plan.VerbRun)
+			err = p.Check(config.VerbRun)
 		}
 		if err != nil {
 			t.Errorf("%s: pitot run does not take it: %v", given, err)
@@ -88,7 +88,7 @@ func FuzzTranslateVLLM(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_, _, err = plan.Decode(plan.VerbRun, b.native, nil)
+		_, _, err = config.Decode(config.VerbRun, b.native, nil)
 		if u := (*say.Error)(nil); err != nil && !errors.As(err, &u) {
 			t.Fatal(err)
 		}

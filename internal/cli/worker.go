@@ -10,12 +10,12 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/fleet"
-	"pitot/internal/plan"
-	"pitot/internal/run"
+	"pitot/internal/config"
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
+	"pitot/internal/session"
 	"pitot/internal/userfile"
+	"pitot/internal/workers"
 )
 
 func workerHelp(w io.Writer) {
@@ -33,12 +33,12 @@ same program with a NATS server in it, has listen:
 The target's key is read here, from the environment or its file; it is never sent from
 one to another. Files that the run names have to be here under the same names.
 `)
-	printSettings(w, plan.VerbWorker)
+	printSettings(w, config.VerbWorker)
 }
 
 func workerVerb(ctx context.Context, e *Env) (int, error) {
-	var p plan.Working
-	args, err := plan.DecodeParts(plan.VerbWorker, e.Args, e.Environ, &p)
+	var p config.Working
+	args, err := config.DecodeParts(config.VerbWorker, e.Args, e.Environ, &p)
 	switch {
 	case err != nil:
 		return Usage, err
@@ -57,27 +57,27 @@ func workerVerb(ctx context.Context, e *Env) (int, error) {
 	}
 	ctx, stop := interruptibleContext(ctx, e.Stderr)
 	defer stop()
-	w := &fleet.Worker{
-		Runner: run.Runner{Command: e.Command, Version: versionOf()}, URL: p.Join, Token: token, Bus: p.Bus, Dir: dir, Environ: e.Environ,
-		Say: func(line string) { fmt.Fprintln(e.Stderr, fleet.Note+line) },
+	w := &workers.Worker{
+		Runner: session.Runner{Command: e.Command, Version: versionOf()}, URL: p.Join, Token: token, Bus: p.Bus, Dir: dir, Environ: e.Environ,
+		Say: func(line string) { fmt.Fprintln(e.Stderr, workers.Note+line) },
 	}
-	if place, err := strconv.Atoi(e.Getenv(fleet.JobIndex)); err == nil {
+	if place, err := strconv.Atoi(e.Getenv(workers.JobIndex)); err == nil {
 		w.Index = &place
 	}
 	err = w.Run(ctx)
 	if w.IsHome() { // else its journal stays
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
-	if errors.Is(err, fleet.ErrStopped) {
+	if errors.Is(err, workers.ErrStopped) {
 		return Interrupted, err
 	}
 	return Done, err
 }
 
 // fleetToken returns the token for a fleet's server, from its file or the environment.
-func fleetToken(e *Env, b *plan.Bus) (string, error) {
+func fleetToken(e *Env, b *config.Bus) (string, error) {
 	if b.TokenFile == "" {
-		return e.Getenv(plan.TokenVariable), nil
+		return e.Getenv(config.TokenVariable), nil
 	}
 	text, err := userfile.Read(b.TokenFile, userfile.MostSecret)
 	if err != nil {
@@ -89,9 +89,9 @@ func fleetToken(e *Env, b *plan.Bus) (string, error) {
 // leastToken is the minimum number of characters in a token of a server that listens.
 const leastToken = 16
 
-// crewOf returns the crew that carries out the loads of a plan with workers, whom it gathers when the first
-// load begins; it gives what to do at the end.
-func crewOf(ctx context.Context, e *Env, p *plan.Fleet, tell func(line string)) (run.Crew, func(), error) {
+// crewOf returns the crew that carries out the loads of a plan with workers, whom it gathers when
+// the first load begins; it gives what to do at the end.
+func crewOf(ctx context.Context, e *Env, p *config.Fleet, tell func(line string)) (session.Crew, func(), error) {
 	if p.IsRemote() {
 		token, err := fleetToken(e, &p.Bus)
 		if err == nil && p.Listen != "" && token != "" && len(token) < leastToken {
@@ -100,7 +100,7 @@ func crewOf(ctx context.Context, e *Env, p *plan.Fleet, tell func(line string)) 
 		if err != nil {
 			return nil, nil, err
 		}
-		crew, err := fleet.NewRemote(versionOf(), p, token, tell)
+		crew, err := workers.NewRemote(versionOf(), p, token, tell)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -111,7 +111,7 @@ func crewOf(ctx context.Context, e *Env, p *plan.Fleet, tell func(line string)) 
 			crew.Close()
 		}, nil
 	}
-	crew, err := fleet.NewLocal(versionOf(), p.Workers, thisProgram())
+	crew, err := workers.NewLocal(versionOf(), p.Workers, thisProgram())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -127,12 +127,12 @@ func crewOf(ctx context.Context, e *Env, p *plan.Fleet, tell func(line string)) 
 
 // musterHere starts workers of this machine for loads that need them, in place of those that were
 // started before; disband lets the last go.
-func musterHere(ctx context.Context, e *Env, tell func(line string)) (muster func(int) (run.Crew, error), disband func()) {
+func musterHere(ctx context.Context, e *Env, tell func(line string)) (muster func(int) (session.Crew, error), disband func()) {
 	disbandLast := func() {}
-	return func(workers int) (run.Crew, error) {
+	return func(workers int) (session.Crew, error) {
 		disbandLast()
 		disbandLast = func() {}
-		crew, last, err := crewOf(ctx, e, &plan.Fleet{Workers: workers}, tell)
+		crew, last, err := crewOf(ctx, e, &config.Fleet{Workers: workers}, tell)
 		if err == nil {
 			disbandLast = last
 		}

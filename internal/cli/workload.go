@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/plan"
+	"pitot/internal/config"
 	"pitot/internal/report"
 	"pitot/internal/report/page"
-	"pitot/internal/run"
 	"pitot/internal/say"
+	"pitot/internal/session"
 	"pitot/internal/tokenizer"
 	"pitot/internal/workload"
 	"pitot/internal/workload/token"
@@ -128,7 +128,7 @@ func drawingOf(name string) (d report.Drawing, err error) {
 	if p, ok := workload.PresetNamed(name); ok {
 		return report.DrawPreset(p), nil
 	}
-	m, err := plan.ReadMix(name)
+	m, err := config.ReadMix(name)
 	switch {
 	case err != nil:
 		return d, err
@@ -149,7 +149,7 @@ func showOne(e *Env, name string, s report.Style) error {
 	if p, ok := workload.PresetNamed(name); ok {
 		return report.WritePreset(e.Stdout, p, s)
 	}
-	m, err := plan.ReadMix(name)
+	m, err := config.ReadMix(name)
 	switch {
 	case err != nil:
 		return err
@@ -171,7 +171,7 @@ func fileExists(name string) bool {
 }
 
 // classesOf are the classes of a mix as they are shown.
-func classesOf(m *plan.Mix) (list []report.MixedClass) {
+func classesOf(m *config.Mix) (list []report.MixedClass) {
 	for i := range m.Classes {
 		c := &m.Classes[i]
 		of := "requests"
@@ -185,7 +185,7 @@ func classesOf(m *plan.Mix) (list []report.MixedClass) {
 		if c.Rate > 0 {
 			what = say.Exact(c.Rate) + " " + of + "/s"
 		}
-		if c.Ask.Workload != plan.RandomWorkload {
+		if c.Ask.Workload != config.RandomWorkload {
 			what += ", " + c.Ask.Workload
 		}
 		if c.Arrival != "" {
@@ -233,7 +233,7 @@ func parseLook(action string, args []string) (l lookedAt, err error) {
 		}
 		switch name {
 		case "--arrival":
-			if l.conditions.Law, err = plan.ReadArrivals(value); err != nil {
+			if l.conditions.Law, err = config.ReadArrivals(value); err != nil {
 				return l, say.Errorf("--arrival: %v", err).WithHint(say.HintOf(err))
 			}
 		case "--max-model-len":
@@ -282,11 +282,11 @@ func eachWorkload(action string, args []string, then func(name, counted string, 
 			continue
 		}
 		if preset, _ := workload.PresetNamed(name); action == "lint" && preset.Turns != "" {
-			p, _, err := plan.Decode(plan.VerbRun, []string{"sim:fixed", "--workload", name, "--rate", "1"}, nil)
+			p, _, err := config.Decode(config.VerbRun, []string{"sim:fixed", "--workload", name, "--rate", "1"}, nil)
 			if err != nil {
 				return err
 			}
-			if err := then(name, l.counted, nil, run.LintConversations(&p.Ask, l.conditions.Limit)); err != nil {
+			if err := then(name, l.counted, nil, session.LintConversations(&p.Ask, l.conditions.Limit)); err != nil {
 				return err
 			}
 			continue
@@ -395,12 +395,12 @@ func workloadArguments(args []string, _ string) (found completion) {
 	switch {
 	case len(args) == 0:
 		for _, a := range workloadActions() {
-			found.words = append(found.words, plan.Choice{Name: a.name, About: a.about})
+			found.words = append(found.words, config.Choice{Name: a.name, About: a.about})
 		}
 	case slices.Contains([]string{"show", "stats", "lint", "profile", "sample", "convert"}, args[0]):
 		found.files = true
 		for _, p := range workload.Presets() {
-			found.words = append(found.words, plan.Choice{Name: p.Name, About: p.About})
+			found.words = append(found.words, config.Choice{Name: p.Name, About: p.About})
 		}
 	}
 	return found

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/plan"
-	"pitot/internal/run"
+	"pitot/internal/config"
 	"pitot/internal/say"
+	"pitot/internal/session"
 	"pitot/internal/workload"
 	"pitot/internal/workload/token"
 )
@@ -48,11 +48,11 @@ func sampleWorkload(e *Env, args []string) error {
 	if name == "" {
 		return say.Errorf("no workload named").WithHint("for example pitot workload sample chat -n 5")
 	}
-	p, _, err := plan.Decode(plan.VerbRun, []string{"sim:fixed", "--workload", name, "--rate", "1", "--seed", seed}, nil)
+	p, _, err := config.Decode(config.VerbRun, []string{"sim:fixed", "--workload", name, "--rate", "1", "--seed", seed}, nil)
 	if err != nil {
 		return err
 	}
-	src, done, err := run.OpenWorkload(&p.Ask, 0)
+	src, done, err := session.OpenWorkload(&p.Ask, 0)
 	if err != nil {
 		return err
 	}

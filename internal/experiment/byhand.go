@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strconv"
 
-	"pitot/internal/data/result"
 	"pitot/internal/experiment/server"
-	"pitot/internal/run"
+	"pitot/internal/results/result"
+	"pitot/internal/session"
 	"pitot/internal/target"
 )
 
@@ -43,7 +43,7 @@ type Hands interface {
 
 // Crewed has workers that carry loads out. A [View] that is crewed has them do it.
 type Crewed interface {
-	Crew() run.Crew // nil for none
+	Crew() session.Crew // nil for none
 }
 
 // errWaits ends a sitting in which nobody makes the launch.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"pitot/internal/experiment/decide"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // A knob that the plan says can move some rows has the others as controls: they are
@@ -86,10 +86,10 @@ func (x *Experiment) compareControls(row *Row, f Figure, values [][]float64, d *
 		}
 	}
 	sd, df := 0.0, 0.0
-	if fit, ok := stat.FitBlocks(whole); ok {
+	if fit, ok := stats.FitBlocks(whole); ok {
 		sd, df = fit.SD, fit.DF
 	} else if xs := withoutNaN(whole[0]); len(xs) > 1 { // the baseline alone: blocks differ in it too
-		_, sd = stat.Moments(xs)
+		_, sd = stats.Moments(xs)
 		df = float64(len(xs) - 1)
 	}
 	for i, c := range p.Configurations() {
@@ -105,7 +105,7 @@ func (x *Experiment) compareControls(row *Row, f Figure, values [][]float64, d *
 			r.Change = math.Expm1(b - a)
 		}
 		if sd > 0 {
-			r.PAdjusted = finiteValue(2 * stat.StudentCDF(-math.Abs(b-a)/(sd*math.Sqrt2), df))
+			r.PAdjusted = finiteValue(2 * stats.StudentCDF(-math.Abs(b-a)/(sd*math.Sqrt2), df))
 		}
 		list = append(list, r)
 	}
@@ -121,7 +121,7 @@ func judgeControls(list []ControlRecord, confidence float64) {
 			ps, at = append(ps, *list[i].PAdjusted), append(at, i)
 		}
 	}
-	for n, p := range stat.Holm(ps) {
+	for n, p := range stats.Holm(ps) {
 		r := &list[at[n]]
 		r.PAdjusted = finiteValue(p)
 		r.Moved = p < 1-confidence && math.Abs(r.Change) >= hardly

@@ -3,9 +3,9 @@ package experiment
 import (
 	"math"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
 	"pitot/internal/experiment/decide"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 	"pitot/internal/slo"
 )
@@ -85,9 +85,9 @@ func readClimb(measured *result.Run, wanted float64, limits slo.Spec) (c climbed
 	return c, true
 }
 
-// costWithinLimits is that of a million output tokens within the limits where they are reached: what
-// it is at the highest load within them, less what the load is above that. NaN where no
-// price is known.
+// costWithinLimits is that of a million output tokens within the limits where they are reached:
+// what it is at the highest load within them, less what the load is above that. NaN where no price
+// is known.
 func (c *climbed) costWithinLimits() float64 {
 	if c.nearby == nil || c.nearby.Cost == nil || c.nearby.Cost.USDPerMGoodOutput == nil {
 		return math.NaN()

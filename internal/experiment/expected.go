@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math"
 
-	"pitot/internal/data/metric"
+	"pitot/internal/analysis/predict"
+	"pitot/internal/results/metric"
 	"pitot/internal/say"
-	"pitot/internal/study/predict"
-	"pitot/internal/twin/catalogue"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/sim/catalogue"
+	"pitot/internal/sim/deploy"
 )
 
 // What a deployment's arithmetic and its twin say before anything is measured: bounds that

@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"pitot/internal/plan"
+	"pitot/internal/config"
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
 	"pitot/internal/slo"
@@ -318,8 +318,8 @@ func (r *reader) readSettings(n *yaml.Node, others []key) (list []Setting, err e
 // decides is none of them.
 func runSettings() (names []string) {
 	own := []string{"out", "seed", "launch", "launches", "slo", "format", "export", "open", "quiet", "dry-run", "strict", "repeat", "until", "budget", "config"}
-	for _, s := range plan.Settings() {
-		if s.AppliesTo(plan.VerbRun) && !slices.Contains(own, s.Name) {
+	for _, s := range config.Settings() {
+		if s.AppliesTo(config.VerbRun) && !slices.Contains(own, s.Name) {
 			names = append(names, s.Name)
 		}
 	}
@@ -585,12 +585,12 @@ func (r *reader) planRow(row *Row) error {
 		}
 		args = append(args, "--rate="+say.Exact(p.Contract.Capacity), "--slo="+p.Contract.Limits.String())
 	}
-	one, rest, err := plan.Decode(plan.VerbRun, args, nil)
+	one, rest, err := config.Decode(config.VerbRun, args, nil)
 	if err == nil && len(rest) > 1 {
 		err = say.Errorf("more than one target: %q", rest)
 	}
 	if err == nil {
-		err = one.Check(plan.VerbRun)
+		err = one.Check(config.VerbRun)
 	}
 	if err != nil {
 		return mistake(err)

@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"pitot/internal/cost"
-	"pitot/internal/data/result"
 	"pitot/internal/experiment/decide"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/stat"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/sim/deploy"
+	"pitot/internal/stats"
 )
 
 // Forecast holds the expected time and cost of a plan, part by part, and the expected power of its
@@ -98,10 +98,10 @@ func (x *Experiment) rowTook(c Configuration, row *Row) (first, later float64) {
 	case len(all) == 0:
 		return 0, 0
 	case row.Name != x.Plan.Contract.Row:
-		each, _ := stat.Moments(all)
+		each, _ := stats.Moments(all)
 		return each, each
 	case len(behind) > 0:
-		later, _ = stat.Moments(behind)
+		later, _ = stats.Moments(behind)
 	case measured != nil:
 		later = cmp.Or(x.repeatClimbTime(measured), first)
 	}

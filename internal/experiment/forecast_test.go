@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 )
 
 // What a plan is said to take is what it takes, within a fifth: before anything was measured, by

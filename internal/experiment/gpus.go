@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"pitot/internal/experiment/server"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/sim/deploy"
 )
 
 // A knob that spreads the model over more accelerators changes what a configuration costs.

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"pitot/internal/experiment/decide"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // How a hypothesis came out.
@@ -76,7 +76,7 @@ func (x *Experiment) testHypothesis(row *Row, h *Hypothesis, d *decide.Decision,
 		ratio := math.Exp((left - right) / n)
 		t.Ratio = &ratio
 	}
-	mean, sd := stat.Moments(ds)
+	mean, sd := stats.Moments(ds)
 	const same = 1e-9
 	lo, hi := mean, mean
 	switch {
@@ -86,7 +86,7 @@ func (x *Experiment) testHypothesis(row *Row, h *Hypothesis, d *decide.Decision,
 	case sd < same:
 		t.Why = "the same in every launch"
 	default:
-		half := stat.StudentQuantile((1+p.Stop.Confidence)/2, n-1) * sd / math.Sqrt(n)
+		half := stats.StudentQuantile((1+p.Stop.Confidence)/2, n-1) * sd / math.Sqrt(n)
 		lo, hi = mean-half, mean+half
 		t.Interval = &[2]float64{back(lo), back(hi)}
 	}

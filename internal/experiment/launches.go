@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
 	"pitot/internal/experiment/server"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
 	"pitot/internal/say"
 	"pitot/internal/target"
 	"pitot/internal/userfile"

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 )
 
 // said is a view that keeps its lines.

@@ -11,19 +11,19 @@ import (
 	"slices"
 	"time"
 
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
+	"pitot/internal/config"
 	"pitot/internal/experiment/decide"
 	"pitot/internal/experiment/server"
-	"pitot/internal/plan"
-	"pitot/internal/run"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
 	"pitot/internal/say"
+	"pitot/internal/session"
 	"pitot/internal/userfile"
 )
 
 // View shows how an experiment goes on.
 type View interface {
-	run.Progress
+	session.Progress
 	About(line string) // what is being measured
 }
 
@@ -199,7 +199,7 @@ func (x *Experiment) finishedRun(part *Part) *result.Run {
 func (x *Experiment) hasSamePlan(part *Part) bool {
 	dir := part.runDir(x.Dir)
 	was, err := userfile.Read(filepath.Join(dir, rundir.Config), userfile.MostText)
-	return err == nil && bytes.Equal(was, x.Plan.partPlan(part, x.Dir).YAML(plan.VerbRun))
+	return err == nil && bytes.Equal(was, x.Plan.partPlan(part, x.Dir).YAML(config.VerbRun))
 }
 
 // isComplete says that nothing is left to measure of a part.
@@ -260,7 +260,7 @@ func (x *Experiment) measurePart(ctx context.Context, part *Part, view View) (er
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make %s: %w", dir, err)
 	}
-	r := run.Runner{Verb: plan.VerbRun, Command: partCommand(one, part.Row, x.Plan), Version: x.Version, Progress: quietly{view}, Figures: x.Plan.simulated}
+	r := session.Runner{Verb: config.VerbRun, Command: partCommand(one, part.Row, x.Plan), Version: x.Version, Progress: quietly{view}, Figures: x.Plan.simulated}
 	if by, ok := view.(Crewed); ok {
 		r.Crew = by.Crew()
 	}
@@ -281,8 +281,8 @@ func (x *Experiment) measurePart(ctx context.Context, part *Part, view View) (er
 }
 
 // measureLoads measures the loads of a part.
-func (x *Experiment) measureLoads(ctx context.Context, s *run.Session, part *Part, one *plan.Plan) error {
-	l := run.PointSpec{Load: one.Load}
+func (x *Experiment) measureLoads(ctx context.Context, s *session.Session, part *Part, one *config.Plan) error {
+	l := session.PointSpec{Load: one.Load}
 	if part.Row.Name != x.Plan.Contract.Row {
 		_, err := s.Measure(ctx, l)
 		return err
@@ -309,7 +309,7 @@ func (x *Experiment) measureLoads(ctx context.Context, s *run.Session, part *Par
 // quietly leaves out what runs say of themselves: there are hundreds.
 type quietly struct{ View }
 
-// ShowLine implements [run.Progress].
+// ShowLine implements [session.Progress].
 func (quietly) ShowLine(string) {}
 
 // completeBlocks returns the number of complete blocks. In a complete block each configuration that
@@ -336,8 +336,8 @@ func (x *Experiment) decideBy(blocks int) decide.Decision {
 	return decide.Decide(x.decisionProblem(blocks))
 }
 
-// decisionProblem returns the decision problem of the first blocks: the measured capacities and the plan's
-// requirements.
+// decisionProblem returns the decision problem of the first blocks: the measured capacities and the
+// plan's requirements.
 func (x *Experiment) decisionProblem(blocks int) decide.Problem {
 	p := x.Plan
 	q := decide.Problem{Wanted: p.Contract.Capacity, Planned: p.Launches, Confidence: p.Stop.Confidence, Precision: p.Stop.Precision, Early: p.Stop.Early}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/data/result"
-	"pitot/internal/run"
+	"pitot/internal/results/result"
+	"pitot/internal/session"
 )
 
 // lines is a view that counts what is measured, and may do something when a part begins.
@@ -18,8 +18,8 @@ type lines struct {
 	begin func(part int)
 }
 
-func (*lines) ShowLine(string)   {}
-func (*lines) Update(run.Status) {}
+func (*lines) ShowLine(string)       {}
+func (*lines) Update(session.Status) {}
 func (v *lines) About(string) {
 	v.parts++
 	if v.begin != nil {

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/plan"
+	"pitot/internal/analysis/predict"
+	"pitot/internal/config"
 	"pitot/internal/slo"
-	"pitot/internal/study/predict"
 )
 
 // Plan is an experiment as its file says.
@@ -70,7 +70,7 @@ type Row struct {
 	Question   string
 	Hypotheses []Hypothesis
 	Settings   []Setting         // its own
-	Plan       plan.Plan         // of one run, for the baseline; no directory, no seed
+	Plan       config.Plan       // of one run, for the baseline; no directory, no seed
 	expected   *predict.Expected // of the twin, where it was asked
 	line       int
 }

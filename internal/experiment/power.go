@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
 	"pitot/internal/experiment/decide"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
+	"pitot/internal/sim/deploy"
 	"pitot/internal/target"
-	"pitot/internal/twin/deploy"
 )
 
 // The power of a plan is what its launches can tell. On the twin each configuration is

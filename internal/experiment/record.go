@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
+	"pitot/internal/analysis/explain"
+	"pitot/internal/analysis/inspect"
 	"pitot/internal/experiment/decide"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
 	"pitot/internal/say"
-	"pitot/internal/stat"
-	"pitot/internal/study/explain"
-	"pitot/internal/study/inspect"
+	"pitot/internal/stats"
 )
 
 // RecordSchema names the version of decision.json.
@@ -212,7 +212,7 @@ func finiteValue(x float64) *float64 {
 	return &x
 }
 
-func finiteInterval(v *stat.Interval) *[2]float64 {
+func finiteInterval(v *stats.Interval) *[2]float64 {
 	if v == nil || math.IsInf(v.Hi, 0) || math.IsNaN(v.Lo+v.Hi) {
 		return nil
 	}

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/plan"
-	"pitot/internal/run"
+	"pitot/internal/config"
 	"pitot/internal/say"
+	"pitot/internal/session"
 	"pitot/internal/workload/seed"
 )
 
@@ -52,7 +52,7 @@ func (part *Part) runDir(below string) string {
 
 // plan is that of its run. The launches of a block ask the same at the same times,
 // whatever the configuration.
-func (p *Plan) partPlan(part *Part, below string) *plan.Plan {
+func (p *Plan) partPlan(part *Part, below string) *config.Plan {
 	one := part.Row.Plan
 	one.Spec = p.Spec(part.Configuration)
 	if c := part.Configuration; c.Knob == limitInFront {
@@ -62,7 +62,7 @@ func (p *Plan) partPlan(part *Part, below string) *plan.Plan {
 		one.GPUs = p.gpuCount(part.Configuration)
 	}
 	one.Launch = strconv.Itoa(part.Block)
-	one.Seed, one.SeedSet = run.LaunchSeed(p.Seed, part.Block), true
+	one.Seed, one.SeedSet = session.LaunchSeed(p.Seed, part.Block), true
 	one.Out = part.runDir(below)
 	one.Notes = append(append([]string(nil), one.Notes...), "configuration="+part.Configuration.Name, "row="+part.Row.Name)
 	if mark := p.Server.planMark(); mark != "" {
@@ -73,7 +73,7 @@ func (p *Plan) partPlan(part *Part, below string) *plan.Plan {
 
 // partCommand returns the command that measures the part's first load by itself, without the
 // secrets of its settings.
-func partCommand(one *plan.Plan, row *Row, p *Plan) []string {
+func partCommand(one *config.Plan, row *Row, p *Plan) []string {
 	out := []string{"pitot", "run", one.Spec}
 	for _, s := range mergeSettings(presetSettings(row.Name, p.Contract.Kind), p.Common, row.Settings) {
 		for _, v := range s.Values {
@@ -93,13 +93,13 @@ func partCommand(one *plan.Plan, row *Row, p *Plan) []string {
 	if one.MaxInFlight != row.Plan.MaxInFlight {
 		out = append(out, "--max-in-flight", strconv.Itoa(one.MaxInFlight))
 	}
-	return plan.RedactArgs(append(out, "--launch", one.Launch, "--seed", strconv.FormatUint(one.Seed, 10)))
+	return config.RedactArgs(append(out, "--launch", one.Launch, "--seed", strconv.FormatUint(one.Seed, 10)))
 }
 
 // flagOf returns what a setting is called on the command line of pitot run.
 func flagOf(name string) string {
-	for _, s := range plan.Settings() {
-		if s.Name == name && s.AppliesTo(plan.VerbRun) {
+	for _, s := range config.Settings() {
+		if s.Name == name && s.AppliesTo(config.VerbRun) {
 			return s.Flag()
 		}
 	}

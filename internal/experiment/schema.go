@@ -5,7 +5,7 @@ import (
 	"maps"
 	"sync"
 
-	"pitot/internal/plan"
+	"pitot/internal/config"
 )
 
 // The schema of a plan, for editors, is made of the tables that read it.
@@ -43,8 +43,8 @@ func runProperties() map[string]any { return maps.Clone(settingSchemas()) }
 var settingSchemas = sync.OnceValue(func() map[string]any {
 	properties := map[string]any{}
 	for _, name := range runSettings() {
-		for _, s := range plan.Settings() {
-			if s.Name == name && s.AppliesTo(plan.VerbRun) {
+		for _, s := range config.Settings() {
+			if s.Name == name && s.AppliesTo(config.VerbRun) {
 				value := plainValue()
 				if s.IsRepeatable() {
 					value = map[string]any{"anyOf": []any{plainValue(), map[string]any{"type": "array", "items": plainValue()}}}

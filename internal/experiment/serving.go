@@ -10,11 +10,11 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"pitot/internal/config"
 	"pitot/internal/experiment/server"
-	"pitot/internal/plan"
-	"pitot/internal/run"
 	"pitot/internal/say"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/session"
+	"pitot/internal/sim/deploy"
 )
 
 // A target that is a server is a URL, alone or with the user's own commands that start it,
@@ -67,7 +67,7 @@ func (p *Plan) TwinSpec() string {
 	if p.Server != nil {
 		return p.Server.Twin
 	}
-	return plan.EngineOf(p.Target)
+	return config.EngineOf(p.Target)
 }
 
 const (
@@ -204,7 +204,7 @@ func (p *Plan) CheckFiles() error {
 	for _, row := range p.Rows {
 		one := row.Plan
 		one.Out = ""
-		if err := run.Check(&one); err != nil {
+		if err := session.Check(&one); err != nil {
 			hint := say.HintOf(err)
 			if hint == "did you mean "+p.Path+"?" {
 				hint = "paths count from the directory in which pitot is run"

@@ -15,7 +15,7 @@ import (
 	"pitot/internal/experiment/decide"
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 	"pitot/internal/userfile"
 )
 
@@ -188,7 +188,7 @@ func CompareRecords(dir string, then, now *Record) *Since {
 	for _, i := range at {
 		s.Lines[i].setSmallest(alpha / float64(len(at)))
 	}
-	for n, p := range stat.Holm(ps) {
+	for n, p := range stats.Holm(ps) {
 		l := &s.Lines[at[n]]
 		l.PAdjusted = p
 		switch {
@@ -255,7 +255,7 @@ func (s *Since) compareRow(name string, then, now *Record) {
 			a, b := together(then, 0), together(now, 1)
 			l, _ := lineOf(pairs[0][1], a, b)
 			l.Configuration = ""
-			if d, ok := stat.Welch(a, b, level); ok {
+			if d, ok := stats.Welch(a, b, level); ok {
 				l.applyTest(d)
 			}
 			if len(a) > 0 && len(b) > 0 {
@@ -269,10 +269,10 @@ func (s *Since) compareRow(name string, then, now *Record) {
 			}
 			l, change := lineOf(pair[1], a, b)
 			if df > 0 && squares > 0 {
-				d := stat.Difference{Estimate: change, SE: math.Sqrt(squares / n * (1/float64(len(a)) + 1/float64(len(b)))), DF: df}
-				d.P = 2 * stat.StudentCDF(-math.Abs(d.Estimate)/d.SE, df)
-				half := stat.StudentQuantile((1+level)/2, df) * d.SE
-				d.Interval = stat.Interval{Lo: d.Estimate - half, Hi: d.Estimate + half}
+				d := stats.Difference{Estimate: change, SE: math.Sqrt(squares / n * (1/float64(len(a)) + 1/float64(len(b)))), DF: df}
+				d.P = 2 * stats.StudentCDF(-math.Abs(d.Estimate)/d.SE, df)
+				half := stats.StudentQuantile((1+level)/2, df) * d.SE
+				d.Interval = stats.Interval{Lo: d.Estimate - half, Hi: d.Estimate + half}
 				l.applyTest(d)
 			}
 			s.Lines = append(s.Lines, l)
@@ -300,12 +300,12 @@ func poolSquares(then, now *Record, pairs [][2]*LineRecord) (squares, n, df floa
 			xs := withoutNaN(values[len(values)-1])
 			most = max(most, len(xs))
 			if len(xs) > 1 {
-				_, sd := stat.Moments(xs)
+				_, sd := stats.Moments(xs)
 				squares, n = squares+sd*sd*float64(len(xs)-1), n+float64(len(xs)-1)
 			}
 		}
 		df += float64(max(most-1, 0))
-		if fit, _ := stat.FitBlocks(values); len(pairs) > 1 && fit.DF >= 1 {
+		if fit, _ := stats.FitBlocks(values); len(pairs) > 1 && fit.DF >= 1 {
 			within, inBlocks = within+fit.SD*fit.SD*fit.DF, inBlocks+fit.DF
 		}
 	}
@@ -314,7 +314,7 @@ func poolSquares(then, now *Record, pairs [][2]*LineRecord) (squares, n, df floa
 		return squares, n, df
 	}
 	between, rest := max(squares-within, 0)/blocks, within/inBlocks
-	if stat.FisherBeyond(between/rest, blocks, inBlocks) >= alikeBlocks {
+	if stats.FisherBeyond(between/rest, blocks, inBlocks) >= alikeBlocks {
 		df = max(df, squares*squares/(blocks*between*between+inBlocks*rest*rest))
 	}
 	return squares, n, df
@@ -322,8 +322,8 @@ func poolSquares(then, now *Record, pairs [][2]*LineRecord) (squares, n, df floa
 
 // lineOf has the means of both sides; change is that of what was averaged.
 func lineOf(of *LineRecord, a, b []float64) (l SinceLine, change float64) {
-	was, _ := stat.Moments(a)
-	now, _ := stat.Moments(b)
+	was, _ := stats.Moments(a)
+	now, _ := stats.Moments(b)
 	l = SinceLine{Configuration: of.Configuration, Row: of.Row, Metric: of.Metric, Unit: of.Unit, OfShare: of.OfShare, Was: was, Now: now, Change: now - was,
 		PAdjusted: 1, Verdict: NotDiscerned, Launches: [2]int{len(a), len(b)}, higher: of.Higher}
 	if slices.Equal(a, b) {
@@ -336,7 +336,7 @@ func lineOf(of *LineRecord, a, b []float64) (l SinceLine, change float64) {
 }
 
 // applyTest takes over a test.
-func (l *SinceLine) applyTest(d stat.Difference) {
+func (l *SinceLine) applyTest(d stats.Difference) {
 	if l.Verdict == Alike {
 		l.Change = 0
 		return
@@ -464,7 +464,7 @@ func TrendOf(dirs []string, records []*Record) *Trend {
 				all, k = append(all, &series{of: *l}), len(all)
 			}
 			s := all[k]
-			mean, sd := stat.Moments(xs)
+			mean, sd := stats.Moments(xs)
 			s.at, s.means = append(s.at, n), append(s.means, mean)
 			if len(xs) > 1 {
 				s.within = append(s.within, sd*sd/float64(len(xs)))
@@ -508,7 +508,7 @@ func asksOf(r *Record, row string) string {
 type split struct {
 	at       int
 	was, now float64
-	d        stat.Difference
+	d        stats.Difference
 	p        float64
 	n        [2]int
 }
@@ -547,8 +547,8 @@ func findChanges(xs []float64, from, to int, least, tests float64) (list []split
 	for k := from + 1; k < to; k++ {
 		a, b := xs[from:k], xs[k:to]
 		squares := 0.0
-		ma, sa := stat.Moments(a)
-		mb, sb := stat.Moments(b)
+		ma, sa := stats.Moments(a)
+		mb, sb := stats.Moments(b)
 		if len(a) > 1 {
 			squares += sa * sa * float64(len(a)-1)
 		}
@@ -560,12 +560,12 @@ func findChanges(xs []float64, from, to int, least, tests float64) (list []split
 		if !(variance > 0) {
 			continue
 		}
-		d := stat.Difference{Estimate: mb - ma, SE: math.Sqrt(variance * (1/float64(len(a)) + 1/float64(len(b)))), DF: df}
-		d.P = 2 * stat.StudentCDF(-math.Abs(d.Estimate)/d.SE, df)
+		d := stats.Difference{Estimate: mb - ma, SE: math.Sqrt(variance * (1/float64(len(a)) + 1/float64(len(b)))), DF: df}
+		d.P = 2 * stats.StudentCDF(-math.Abs(d.Estimate)/d.SE, df)
 		if p := d.P * float64(to-from-1) * tests; p < best.p {
 			const level = 0.95
-			half := stat.StudentQuantile((1+level)/2, df) * d.SE
-			d.Interval = stat.Interval{Lo: d.Estimate - half, Hi: d.Estimate + half}
+			half := stats.StudentQuantile((1+level)/2, df) * d.SE
+			d.Interval = stats.Interval{Lo: d.Estimate - half, Hi: d.Estimate + half}
 			best = split{k, ma, mb, d, p, [2]int{len(a), len(b)}}
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"pitot/internal/data/result"
-	"pitot/internal/data/rundir"
+	"pitot/internal/results/result"
+	"pitot/internal/results/rundir"
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
 	"pitot/internal/userfile"

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/sim/deploy"
 )
 
 // start holds the initial values of a new plan for a kind of traffic; each value is there to be

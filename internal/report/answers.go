@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 )
 

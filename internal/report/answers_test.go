@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/data/result"
-	"pitot/internal/stat"
+	"pitot/internal/results/result"
+	"pitot/internal/stats"
 )
 
 // A server that damages 15 % of its answers and is asked too few whose answers are known is not
@@ -26,7 +26,7 @@ func TestBatchVarianceOrDamage(t *testing.T) {
 	}
 	greedy := func(share float64) *result.Answered {
 		x := known(200, share)
-		v := stat.ClopperPearson(x.Wrong, 200, 1, .95)
+		v := stats.ClopperPearson(x.Wrong, 200, 1, .95)
 		x.CI95 = &[2]float64{v.Lo, v.Hi}
 		return x
 	}

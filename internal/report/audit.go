@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/data/result"
-	"pitot/internal/run/audit"
+	"pitot/internal/analysis/audit"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // How the results of `pitot check`, the audit of the instrument, look.
@@ -36,7 +36,7 @@ func CheckHead(w io.Writer, r audit.Reference, window time.Duration, workers int
 	fmt.Fprintf(w, "reference: %s to the first token, then one each %s, %s in all; closed loop, %s at each level%s\n",
 		say.Duration(r.TTFT), say.Duration(r.ITL), say.Plural(r.Tokens, "token"), say.Duration(window), by)
 	fmt.Fprintf(w, "error = what Pitot measured − what the server's log has, ms; n = requests measured, with %s each\n", say.Plural(r.Tokens-1, "gap"))
-	few, firm := stat.SamplesNeeded(.99)
+	few, firm := stats.SamplesNeeded(.99)
 	fmt.Fprintf(w, "p99 from %s samples on, ~ few: from %s on, – fewer: withheld\n", say.Count(firm), say.Count(few))
 	fmt.Fprintf(w, "inside = true p50 and p99 of gaps lie within the bounds that Pitot prints ±%g ms, which are what is shown\n\n", float64(audit.Tolerance)/1e6)
 	fmt.Fprintf(w, checkLine, "streams", "n", "chunks/s", "CPU", "TTFT", "TTFT", "gap", "gap", "merged", "lag", "true gap p99")
@@ -270,7 +270,7 @@ func CheckedClient(w io.Writer, r *audit.Client) error {
 		table.AddRow(c.Tool+" reported", twoDecimals(c.MeanTTFT), twoDecimals(c.P99TTFT), twoDecimals(c.MedianITL), twoDecimals(c.P99ITL))
 	}
 	p.writeTable(table)
-	if lo, firm := stat.SamplesNeeded(.99); t.TTFT != nil && t.TTFT.N < firm {
+	if lo, firm := stats.SamplesNeeded(.99); t.TTFT != nil && t.TTFT.N < firm {
 		p.line("p99 from %s samples on, ~ few: from %s on, – fewer: withheld", say.Count(firm), say.Count(lo))
 	}
 	var facts texts

@@ -9,10 +9,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pitot/internal/data/result"
-	"pitot/internal/measure"
+	"pitot/internal/analysis/audit"
+	"pitot/internal/metrics"
 	_ "pitot/internal/rapidtest" // the same draws each time
-	"pitot/internal/run/audit"
+	"pitot/internal/results/result"
 )
 
 // checked is a level with n requests of 100 tokens whose TTFT is said so much
@@ -23,7 +23,7 @@ func checked(streams, n int, wrong float64) *audit.Level {
 		for i := range xs {
 			xs[i] = x
 		}
-		return measure.Summarize(xs)
+		return metrics.Summarize(xs)
 	}
 	l := &audit.Level{Streams: streams, ChunksPerS: float64(95 * streams), CPUPerChunk: 11 * time.Microsecond,
 		Accuracy: audit.Accuracy{

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 )
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/analysis/compare"
 	"pitot/internal/say"
-	"pitot/internal/study/compare"
 )
 
 // What searches for a capacity found on two sides, next to each other.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 )
 
 // The first line has the highest load that is known to be within: what all windows tell, where

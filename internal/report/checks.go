@@ -9,11 +9,11 @@ import (
 	"strings"
 	"sync"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
 	"pitot/internal/report/reasons"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // The value, limit and advice of each check in words; its numbers are in run.json.
@@ -27,8 +27,8 @@ type CheckModel struct {
 	Advice string // what to do when it did not pass
 }
 
-// checkText returns the words of a check. Where there is none a share is written with its counts, and a
-// count with its unit.
+// checkText returns the words of a check. Where there is none a share is written with its counts,
+// and a count with its unit.
 type checkText struct{ Value, Limit string }
 
 //go:embed checks.json
@@ -87,7 +87,7 @@ func expandCheck(text string, c *result.Check, usual string) string {
 	}
 	figures := map[string]float64{
 		"value": value, "value_percent": 100 * value, "limit": limit, "limit_percent": 100 * limit,
-		"max_deficit": stat.MaxDeficit, "last": c.Detail["size"] - 1,
+		"max_deficit": stats.MaxDeficit, "last": c.Detail["size"] - 1,
 	}
 	return reasons.ExpandText(cmp.Or(text, "{usual}"), set, func(name, format string) string {
 		switch {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 )
 
 // Every check has words for what it found, in every case and without a number.

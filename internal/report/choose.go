@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"pitot/internal/analysis/choose"
 	"pitot/internal/say"
-	"pitot/internal/study/choose"
-	"pitot/internal/twin/engines"
+	"pitot/internal/sim/engines"
 )
 
 // How a choice of deployments is told: the cheapest first, and what may be as cheap.

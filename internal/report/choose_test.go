@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"pitot/internal/study/choose"
+	"pitot/internal/analysis/choose"
 )
 
 // Options that cost the same are named as such, and not as less likely to be the cheapest.

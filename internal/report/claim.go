@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
 	"pitot/internal/report/reasons"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // What a run shows as a whole: the sentence to quote, its figures, what
@@ -429,7 +429,7 @@ func judgedLoads(run *result.Run) (loads []judgedLoad, held, next int) {
 		if p.SLO == nil || p.Verdict == result.Invalid {
 			continue
 		}
-		no := p.SLO.Met == result.No || p.Stability == stat.Unstable || p.Outcome == result.Failing
+		no := p.SLO.Met == result.No || p.Stability == stats.Unstable || p.Outcome == result.Failing
 		if k := len(loads) - 1; k >= 0 && loads[k].load == p.Load.Value() {
 			loads[k].all, loads[k].no = loads[k].all && meetsSLO(p), loads[k].no || no
 			continue
@@ -510,7 +510,7 @@ func goodputOfPoint(p *result.Point) *result.Goodput {
 
 // meetsSLO says that a point met the SLO, as it was measured.
 func meetsSLO(p *result.Point) bool {
-	return p.SLO != nil && p.SLO.Met == result.Yes && p.Stability != stat.Unstable && p.Verdict != result.Invalid
+	return p.SLO != nil && p.SLO.Met == result.Yes && p.Stability != stats.Unstable && p.Verdict != result.Invalid
 }
 
 // metUpTo says of a point of a sweep whether it met the SLO, and all loads below it that
@@ -541,7 +541,7 @@ func cheapestPoint(run *result.Run) (at int, usd float64) {
 	counts := metUpTo(run)
 	for i := range run.Points {
 		p := &run.Points[i]
-		if p.Cost == nil || p.Stability == stat.Unstable || p.SLO != nil && !counts(p) {
+		if p.Cost == nil || p.Stability == stats.Unstable || p.SLO != nil && !counts(p) {
 			continue
 		}
 		x := p.Cost.USDPerMOutput

@@ -1,9 +1,9 @@
 package report
 
 import (
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
 	"pitot/internal/report/reporttest"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
 	"strings"
 	"testing"
 )

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/result"
+	"pitot/internal/analysis/compare"
 	"pitot/internal/report/reasons"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/study/compare"
 )
 
 // ComparisonModel holds what a report shows of a comparison.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/analysis/compare"
 	"pitot/internal/say"
-	"pitot/internal/study/compare"
 )
 
 // addDayComparison puts two sides beside each other by time of day, and says of which a run's own

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"pitot/internal/data/result"
+	"pitot/internal/analysis/compare"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/study/compare"
 )
 
 // addCost says what serving costs at a load and what it takes of energy, a line each.

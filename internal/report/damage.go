@@ -3,7 +3,7 @@ package report
 import (
 	"fmt"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 )
 

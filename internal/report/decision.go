@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
+	"pitot/internal/analysis/explain"
+	"pitot/internal/analysis/inspect"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/stat"
-	"pitot/internal/study/explain"
-	"pitot/internal/study/inspect"
+	"pitot/internal/stats"
 )
 
 // Decision is the way from an objective to what to do: which target failed, of the first
@@ -174,9 +174,9 @@ func throughputStep(p *result.Point) DecisionStep {
 	switch {
 	case p.Outcome == result.Degraded || p.Outcome == result.Failing:
 		step.State, step.Says = "miss", fmt.Sprintf("%s of %s were not answered%s", say.Count(p.Requests.Due-p.Requests.OK), say.Plural(p.Requests.Due, "request"), rate)
-	case p.Stability == stat.Unstable:
+	case p.Stability == stats.Unstable:
 		step.State, step.Says = "miss", "more comes than is served"+rate+". pitot find has the load that is"
-	case p.Stability == stat.Stable, p.Load.Loop == "closed":
+	case p.Stability == stats.Stable, p.Load.Loop == "closed":
 		step.State, step.Says = "pass", "what comes is served"+rate
 	}
 	return step

@@ -4,17 +4,17 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
-	"pitot/internal/stat"
-	"pitot/internal/study/explain"
-	"pitot/internal/study/inspect"
+	"pitot/internal/analysis/explain"
+	"pitot/internal/analysis/inspect"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
+	"pitot/internal/stats"
 )
 
 // The way to decide goes through the same questions always, and takes the branch of the
 // cause that was found.
 func TestDecision(t *testing.T) {
-	point := func(rate float64, ttft, tpot result.Met, stability stat.Stability) result.Point {
+	point := func(rate float64, ttft, tpot result.Met, stability stats.Stability) result.Point {
 		met := result.Yes
 		if ttft == result.No || tpot == result.No {
 			met = result.No
@@ -40,18 +40,18 @@ func TestDecision(t *testing.T) {
 		states string // of the steps
 		taken  string
 	}{
-		{"all pass", []result.Point{point(1, result.Yes, result.Yes, stat.Stable), point(4, result.Yes, result.Yes, stat.Stable)}, nil, "4.00 req/s", "pass pass pass none pass", ""},
-		{"the first that fails", []result.Point{point(4, result.No, result.No, stat.Unstable), point(2, result.No, result.Yes, stat.Stable), point(1, result.Yes, result.Yes, stat.Stable)},
+		{"all pass", []result.Point{point(1, result.Yes, result.Yes, stats.Stable), point(4, result.Yes, result.Yes, stats.Stable)}, nil, "4.00 req/s", "pass pass pass none pass", ""},
+		{"the first that fails", []result.Point{point(4, result.No, result.No, stats.Unstable), point(2, result.No, result.Yes, stats.Stable), point(1, result.Yes, result.Yes, stats.Stable)},
 			found(1, metric.TTFT, explain.Seats), "2.00 req/s", "miss pass pass none none", branchQueue},
-		{"tokens near the bound", []result.Point{point(1, result.Yes, result.No, stat.Stable)}, found(0, metric.TPOT, explain.Bandwidth), "1.00 req/s", "pass miss pass none none", branchNear},
-		{"tokens far from it", []result.Point{point(1, result.Yes, result.No, stat.Stable)}, found(0, metric.TPOT, explain.Host), "1.00 req/s", "pass miss pass none none", branchFar},
-		{"a client that is late", []result.Point{point(1, result.No, result.Yes, stat.Stable)}, found(0, metric.TTFT, explain.Client), "1.00 req/s", "miss pass pass none none", branchBefore},
-		{"not known", []result.Point{point(1, result.No, result.Yes, stat.Stable)}, found(0, metric.TTFT, explain.Unknown), "1.00 req/s", "miss pass pass none none", ""},
-		{"nothing was found out", []result.Point{point(1, result.No, result.Yes, stat.Stable)}, nil, "1.00 req/s", "miss pass pass none none", ""},
-		{"more than is served", []result.Point{point(1, result.Yes, result.Yes, stat.Unstable)}, nil, "1.00 req/s", "pass pass miss none none", ""},
-		{"refused, not late", []result.Point{with(point(1, result.No, result.Yes, stat.Stable), degraded)}, refused, "1.00 req/s", "miss pass miss none none", ""},
-		{"a window that is INVALID", []result.Point{with(point(1, result.No, result.Yes, stat.Stable), invalid), point(2, result.Yes, result.Yes, stat.Stable)}, nil, "2.00 req/s", "pass pass pass none pass", ""},
-		{"not decided", []result.Point{point(1, result.Undecided, result.Yes, stat.Stable)}, nil, "1.00 req/s", "open pass pass none open", ""},
+		{"tokens near the bound", []result.Point{point(1, result.Yes, result.No, stats.Stable)}, found(0, metric.TPOT, explain.Bandwidth), "1.00 req/s", "pass miss pass none none", branchNear},
+		{"tokens far from it", []result.Point{point(1, result.Yes, result.No, stats.Stable)}, found(0, metric.TPOT, explain.Host), "1.00 req/s", "pass miss pass none none", branchFar},
+		{"a client that is late", []result.Point{point(1, result.No, result.Yes, stats.Stable)}, found(0, metric.TTFT, explain.Client), "1.00 req/s", "miss pass pass none none", branchBefore},
+		{"not known", []result.Point{point(1, result.No, result.Yes, stats.Stable)}, found(0, metric.TTFT, explain.Unknown), "1.00 req/s", "miss pass pass none none", ""},
+		{"nothing was found out", []result.Point{point(1, result.No, result.Yes, stats.Stable)}, nil, "1.00 req/s", "miss pass pass none none", ""},
+		{"more than is served", []result.Point{point(1, result.Yes, result.Yes, stats.Unstable)}, nil, "1.00 req/s", "pass pass miss none none", ""},
+		{"refused, not late", []result.Point{with(point(1, result.No, result.Yes, stats.Stable), degraded)}, refused, "1.00 req/s", "miss pass miss none none", ""},
+		{"a window that is INVALID", []result.Point{with(point(1, result.No, result.Yes, stats.Stable), invalid), point(2, result.Yes, result.Yes, stats.Stable)}, nil, "2.00 req/s", "pass pass pass none pass", ""},
+		{"not decided", []result.Point{point(1, result.Undecided, result.Yes, stats.Stable)}, nil, "1.00 req/s", "open pass pass none open", ""},
 	} {
 		d := buildDecision(&result.Run{Points: c.points}, c.x)
 		if d == nil {
@@ -71,8 +71,8 @@ func TestDecision(t *testing.T) {
 			t.Errorf("%s: at %s %s, taken %q; want at %s %s, %q", c.name, d.Load, got, taken, c.at, c.states, c.taken)
 		}
 	}
-	cut := with(point(2, result.No, result.No, stat.Undecided), func(p *result.Point) { p.Stage = result.StageCurve }) // due nothing yet
-	if d := buildDecision(&result.Run{Interrupted: true, Points: []result.Point{point(1, result.Yes, result.Yes, stat.Stable), cut}}, nil); d.Load != "1.00 req/s" {
+	cut := with(point(2, result.No, result.No, stats.Undecided), func(p *result.Point) { p.Stage = result.StageCurve }) // due nothing yet
+	if d := buildDecision(&result.Run{Interrupted: true, Points: []result.Point{point(1, result.Yes, result.Yes, stats.Stable), cut}}, nil); d.Load != "1.00 req/s" {
 		t.Errorf("it is decided at %s, which was interrupted", d.Load)
 	}
 	if buildDecision(&result.Run{Points: []result.Point{{}}}, nil) != nil {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/result"
 	"pitot/internal/experiment"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 )
 

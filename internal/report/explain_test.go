@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
-	"pitot/internal/study/explain"
-	"pitot/internal/study/inspect"
+	"pitot/internal/analysis/explain"
+	"pitot/internal/analysis/inspect"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 )
 
 // Of a limit that no load meets the search says why: no part of the server is blamed for it.

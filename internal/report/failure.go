@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 )
 

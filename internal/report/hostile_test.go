@@ -8,8 +8,8 @@ import (
 	"testing"
 	"unicode"
 
-	"pitot/internal/data/result"
 	"pitot/internal/report/reporttest"
+	"pitot/internal/results/result"
 )
 
 // hostileText tries to control a terminal, to be HTML, a link and an image in Markdown, and to

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/result"
+	"pitot/internal/analysis/compare"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/study/compare"
 )
 
 // LaunchesModel holds what a report shows of the launches of one target. They were measured one

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
 	"pitot/internal/report/reasons"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 	"pitot/internal/workload"
 )

@@ -1,8 +1,8 @@
 package report
 
 import (
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 	"pitot/internal/slo"
 )

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 )
 
 // What is said of an objective must be true of every kind of limit, whatever

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
+	"pitot/internal/analysis/tools"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/study/tools"
 )
 
 // How another tool's result looks. There is no verdict: nothing in such a file

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/data/result"
+	"pitot/internal/analysis/tools"
 	"pitot/internal/report/reporttest"
-	"pitot/internal/study/tools"
+	"pitot/internal/results/result"
 )
 
 // What a foreign file says cannot reach the terminal as it is, and what it

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 )
 

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
 	"pitot/internal/report/reasons"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // Overview holds what many loads of one target show together: the answer first, then a line for
@@ -496,7 +496,7 @@ func (o *Overview) addLoadTable(run *result.Run) {
 			mark = "failing"
 		case p.EndedEarly:
 			mark, hopeless = "hopeless", true
-		case p.Stability == stat.Unstable:
+		case p.Stability == stats.Unstable:
 			mark = "unstable"
 		case inPart(run, p):
 			mark, partly = "in part", true

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
 	"pitot/internal/report/reporttest"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 )
 
 // The table of loads has the percentiles that the objective limits, and p99 where it limits none.

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/analysis/predict"
 	"pitot/internal/say"
-	"pitot/internal/study/predict"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/sim/deploy"
 )
 
 // How a prediction looks.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/study/predict"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/analysis/predict"
+	"pitot/internal/sim/deploy"
 )
 
 // An error that rests on other systems too, as there are few of the deployment's, says so.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"pitot/internal/data/result"
+	"pitot/internal/analysis/inspect"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/study/inspect"
 )
 
 // rateLimits remarks on what the server told of its rate limits, and how far the window's own

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 )
 

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // How far the numbers of a point may be trusted to stand for its load:
@@ -19,12 +19,12 @@ import (
 // unstable, and a remark what is undecided.
 func stabilityText(p *result.Point) string {
 	switch {
-	case p.Stability != stat.Stable, p.NotKeptUp(): // its check says that less ends than comes
+	case p.Stability != stats.Stable, p.NotKeptUp(): // its check says that less ends than comes
 		return ""
 	case p.Load.Loop == "closed":
 		return "stable by construction"
 	}
-	if above, ok := stat.MissedOverload(float64(p.Requests.Due)); ok && above < 1 {
+	if above, ok := stats.MissedOverload(float64(p.Requests.Due)); ok && above < 1 {
 		return fmt.Sprintf("queue stable (an overload of %.0f %% may not show)", math.Ceil(100*above))
 	}
 	return "queue stable (too few requests to show an overload)"
@@ -41,9 +41,9 @@ func (m *PointModel) addBacklog(p *result.Point) {
 	}
 	switch e2e := p.Metrics.SummaryOf(metric.E2E); {
 	case p.Load.HasVaryingRate(): // said of the arrivals
-	case p.Stability == stat.Undecided && !p.StabilityWhy.IsNone():
+	case p.Stability == stats.Undecided && !p.StabilityWhy.IsNone():
 		m.Remarks.addText("stability undecided: " + ReasonText(p.StabilityWhy))
-	case p.Stability == stat.Unstable && p.Growth != nil:
+	case p.Stability == stats.Unstable && p.Growth != nil:
 		m.addCourse(p, fmt.Sprintf("%s more in flight each minute; ", say.Quantity(60*p.Growth.PerS)))
 	case e2e != nil && !e2e.NoSteadyState().IsNone():
 		m.addCourse(p, "in flight, ")

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/data/result"
 	"pitot/internal/report/reporttest"
-	"pitot/internal/stat"
+	"pitot/internal/results/result"
+	"pitot/internal/stats"
 )
 
 // Whoever asked for 20 s and got 15 is told where the others went.
@@ -26,7 +26,7 @@ func TestWindowThatBeginsLateSaysSo(t *testing.T) {
 func TestBalanceWhereTheServerDoesNotKeepUp(t *testing.T) {
 	behind := result.NewCheck(result.CheckAchieved, 9, 40)
 	behind.Status = result.Flag
-	p := &result.Point{Stability: stat.Stable, Requests: result.Requests{Due: 60, OK: 60}, Checks: []result.Check{behind}}
+	p := &result.Point{Stability: stats.Stable, Requests: result.Requests{Due: 60, OK: 60}, Checks: []result.Check{behind}}
 	if text := stabilityText(p); text != "" {
 		t.Errorf("%q", text)
 	}

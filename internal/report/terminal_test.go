@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pitot/internal/data/result"
 	"pitot/internal/report/reporttest"
+	"pitot/internal/results/result"
 )
 
 // Lines keep to their width, nothing is lost, and a number stays with its unit.

@@ -1,7 +1,7 @@
 package slo
 
 import (
-	"pitot/internal/data/metric"
+	"pitot/internal/results/metric"
 	"pitot/internal/say"
 )
 

@@ -3,7 +3,7 @@ package slo
 import (
 	"math"
 
-	"pitot/internal/data/metric"
+	"pitot/internal/results/metric"
 )
 
 // Request has the results by which limits judge a request.

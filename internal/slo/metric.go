@@ -3,7 +3,7 @@ package slo
 import (
 	"strings"
 
-	"pitot/internal/data/metric"
+	"pitot/internal/results/metric"
 	"pitot/internal/say"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"pitot/internal/data/metric"
+	"pitot/internal/results/metric"
 	"pitot/internal/say"
 )
 

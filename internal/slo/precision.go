@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/data/metric"
+	"pitot/internal/results/metric"
 	"pitot/internal/say"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/data/metric"
+	"pitot/internal/results/metric"
 )
 
 func TestParsePrecision(t *testing.T) {

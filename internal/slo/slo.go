@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/data/metric"
+	"pitot/internal/results/metric"
 	"pitot/internal/say"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pitot/internal/data/metric"
+	"pitot/internal/results/metric"
 	"pitot/internal/say"
 )
 

@@ -3,9 +3,9 @@ package target
 import (
 	"strings"
 
+	"pitot/internal/client"
 	"pitot/internal/say"
-	"pitot/internal/twin/serve"
-	"pitot/internal/wire"
+	"pitot/internal/sim/serve"
 )
 
 // Check reports what is wrong with a target without sending anything: its address,
@@ -36,8 +36,8 @@ func Check(p Wanted) error {
 	return nil
 }
 
-func parseTarget(spec string) (wire.Endpoint, string, error) {
-	e, route, err := wire.ParseTarget(spec)
+func parseTarget(spec string) (client.Endpoint, string, error) {
+	e, route, err := client.ParseTarget(spec)
 	if err != nil {
 		return e, "", say.Errorf("target %q: %v", spec, err).WithHint("for example http://localhost:8000, https://api.example.com/v1, or mock:llama-3.1-8b@h100")
 	}

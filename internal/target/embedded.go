@@ -12,16 +12,16 @@ import (
 	"strings"
 	"time"
 
-	kinds "pitot/internal/twin/engine"
-	"pitot/internal/twin/engines"
+	kinds "pitot/internal/sim/engine"
+	"pitot/internal/sim/engines"
 
+	"pitot/internal/client/api"
 	"pitot/internal/clock"
-	"pitot/internal/plan"
+	"pitot/internal/config"
 	"pitot/internal/say"
-	"pitot/internal/twin"
-	"pitot/internal/twin/deploy"
-	"pitot/internal/twin/serve"
-	"pitot/internal/wire/api"
+	"pitot/internal/sim"
+	"pitot/internal/sim/deploy"
+	"pitot/internal/sim/serve"
 	"pitot/internal/workload/seed"
 	"pitot/internal/workload/token"
 )
@@ -32,7 +32,7 @@ const streamEOS = 0x656f73
 
 // engine is an engine that runs in this process as an embedded target.
 type engine struct {
-	make        func(seed uint64) twin.Engine
+	make        func(seed uint64) sim.Engine
 	model       string
 	about       string // description for reports
 	maxModelLen int
@@ -42,13 +42,13 @@ type engine struct {
 	vocab       int               // size of the model's vocabulary, 0 where it has none
 	gpus        int               // 0 where it has none
 	engines     int
-	changes     string        // which of them come and go, in words
-	firstChange time.Duration // when, from its start
-	is          plan.Embedded // what the server is like
-	dialect     string        // how a server of it speaks, of those of twin/serve
-	gpuPrice    float64       // dollars an hour of each, by the catalogue
+	changes     string          // which of them come and go, in words
+	firstChange time.Duration   // when, from its start
+	is          config.Embedded // what the server is like
+	dialect     string          // how a server of it speaks, of those of sim/serve
+	gpuPrice    float64         // dollars an hour of each, by the catalogue
 	// residence is about how long a request takes.
-	residence func(a *plan.Ask) time.Duration
+	residence func(a *config.Ask) time.Duration
 	// outside says in what loads leave what the engine was fitted on; nil: it has
 	// nothing to be fitted.
 	outside func(seen deploy.Range) []deploy.Departure
@@ -65,7 +65,7 @@ func (e *engine) kvCache() (kv KVCache) {
 
 // KVCacheOf is that of an embedded target; nothing is known of another's before it is asked.
 func KVCacheOf(p Wanted) (kv KVCache) {
-	if p.Kind() == plan.KindServer {
+	if p.Kind() == config.KindServer {
 		return kv
 	}
 	e, err := openEngine(p)
@@ -77,7 +77,7 @@ func KVCacheOf(p Wanted) (kv KVCache) {
 
 // ResidenceOf is about how long a request takes an embedded target; 0 of another.
 func ResidenceOf(p Wanted) time.Duration {
-	if p.Kind() == plan.KindServer {
+	if p.Kind() == config.KindServer {
 		return 0
 	}
 	e, err := openEngine(p)
@@ -99,7 +99,7 @@ func cacheDType(d *deploy.Deployment) string {
 // GPUs returns the number of GPUs that an embedded target has. It is 0 if the target has none or is
 // not embedded.
 func GPUs(p Wanted) int {
-	if p.Kind() == plan.KindServer {
+	if p.Kind() == config.KindServer {
 		return 0
 	}
 	e, err := openEngine(p)
@@ -110,13 +110,13 @@ func GPUs(p Wanted) int {
 }
 
 // simulated returns the engine of a simulated target, and what its server is like.
-func (p *Wanted) simulated() (engine string, is plan.Embedded, err error) {
+func (p *Wanted) simulated() (engine string, is config.Embedded, err error) {
 	if p.flags == nil {
-		return plan.ParseSimulated(p.Spec)
+		return config.ParseSimulated(p.Spec)
 	}
 	is = *p.flags
 	engine, err = is.ApplyTarget(p.Spec)
-	if _, _, fixed := engines.OfLatencies(engine); !fixed && is.MaxModelLen != plan.UsualModelLen && !strings.Contains(engine, "max_model_len=") {
+	if _, _, fixed := engines.OfLatencies(engine); !fixed && is.MaxModelLen != config.UsualModelLen && !strings.Contains(engine, "max_model_len=") {
 		separator := "?"
 		if strings.Contains(engine, "?") {
 			separator = "&"
@@ -146,7 +146,7 @@ func openEngine(p Wanted) (engine, error) {
 	changes, firstChange := d.DescribeChanges()
 	return engine{
 		is: is, changes: changes, firstChange: firstChange,
-		make:        func(seed uint64) twin.Engine { return one.Engine(seed) },
+		make:        func(seed uint64) sim.Engine { return one.Engine(seed) },
 		model:       servedName(d),
 		about:       d.Describe(),
 		maxModelLen: d.Settings.MaxModelLen,
@@ -163,7 +163,7 @@ func openEngine(p Wanted) (engine, error) {
 			"cache_dtype":            cacheDType(d),
 			"enable_prefix_caching":  map[bool]string{true: "True", false: "False"}[d.Settings.EnablePrefixCaching], // as Python writes it
 		},
-		residence: func(a *plan.Ask) time.Duration {
+		residence: func(a *config.Ask) time.Duration {
 			return d.Residence(int(a.PrefixMean()+a.Input.Mean()), int(a.Output.Mean()), 1)
 		},
 		outside: d.RangeDepartures,
@@ -188,7 +188,7 @@ func launchNotes(cv float64, launch uint64) []string {
 	if cv == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("launch_cv: this launch takes %.4f times as long as the mean of all launches", twin.LaunchFactor(cv, launch))}
+	return []string{fmt.Sprintf("launch_cv: this launch takes %.4f times as long as the mean of all launches", sim.LaunchFactor(cv, launch))}
 }
 
 // servedName is the name that a model is served under: the one that was asked for,
@@ -203,7 +203,7 @@ func servedName(d *deploy.Deployment) string {
 
 // refuseFixed refuses the settings of fixed latencies for a modelled engine, and names
 // the engine's own setting instead.
-func refuseFixed(p Wanted, name string, m *plan.Embedded) error {
+func refuseFixed(p Wanted, name string, m *config.Embedded) error {
 	fixed := "use " + p.Kind() + ":fixed with it"
 	for _, f := range []struct {
 		flag    string
@@ -238,15 +238,15 @@ func refuseFixed(p Wanted, name string, m *plan.Embedded) error {
 
 // fixedEngine gives an engine of fixed latencies. query may hold launch_cv, the engine's own
 // setting.
-func fixedEngine(p Wanted, k *kinds.Kind, query string, is plan.Embedded) (engine, error) {
+func fixedEngine(p Wanted, k *kinds.Kind, query string, is config.Embedded) (engine, error) {
 	cv, err := fixedSpread(query)
 	if err != nil {
 		return engine{}, err
 	}
 	number := launchNumber(p, k.Name+"?"+query)
-	factor := twin.LaunchFactor(cv, number)
-	cfg := twin.FixedConfig{
-		TTFT: plan.FixedTTFT, ITL: plan.FixedITL,
+	factor := sim.LaunchFactor(cv, number)
+	cfg := sim.FixedConfig{
+		TTFT: config.FixedTTFT, ITL: config.FixedITL,
 		JitterCV: is.Jitter, Slots: is.Slots, TokensPerChunk: is.TokensPerChunk, RoleChunk: is.RoleChunk,
 	}
 	if is.TTFT != nil {
@@ -255,12 +255,12 @@ func fixedEngine(p Wanted, k *kinds.Kind, query string, is plan.Embedded) (engin
 	if is.ITL != nil {
 		cfg.ITL = *is.ITL
 	}
-	if p.Kind() == plan.KindSim && cfg.TTFT <= 0 {
+	if p.Kind() == config.KindSim && cfg.TTFT <= 0 {
 		return engine{}, say.Errorf("a simulated target needs a time to first token: virtual time would stand still").WithHint("give it one: sim:fixed?ttft=1ms")
 	}
 	return engine{
 		is: is,
-		make: func(seed uint64) twin.Engine {
+		make: func(seed uint64) sim.Engine {
 			c := cfg
 			c.Seed = seed
 			c.TTFT, c.ITL = time.Duration(float64(c.TTFT)*factor), time.Duration(float64(c.ITL)*factor)
@@ -270,7 +270,7 @@ func fixedEngine(p Wanted, k *kinds.Kind, query string, is plan.Embedded) (engin
 		about:       k.Title + ": " + describeFixed(cfg),
 		maxModelLen: is.MaxModelLen,
 		notes:       launchNotes(cv, number),
-		residence:   func(a *plan.Ask) time.Duration { return cfg.TTFT + time.Duration(a.Output.Mean())*cfg.ITL },
+		residence:   func(a *config.Ask) time.Duration { return cfg.TTFT + time.Duration(a.Output.Mean())*cfg.ITL },
 	}, nil
 }
 
@@ -294,13 +294,13 @@ func fixedSpread(query string) (cv float64, err error) {
 // fixedSettings returns the names of the settings of mock:fixed.
 func fixedSettings() []string {
 	names := []string{"launch_cv"}
-	for _, s := range plan.TargetSettings() {
+	for _, s := range config.TargetSettings() {
 		names = append(names, s.TargetKey())
 	}
 	return names
 }
 
-func describeFixed(c twin.FixedConfig) string {
+func describeFixed(c sim.FixedConfig) string {
 	s := fmt.Sprintf("TTFT %v, ITL %v", c.TTFT, c.ITL)
 	if c.JitterCV > 0 {
 		s += fmt.Sprintf(", CV %.2g", c.JitterCV)
@@ -375,8 +375,8 @@ func (t *Target) EngineChanges() (told string, first time.Duration) {
 
 // NewMock makes the server of `pitot mock`; name is MODEL@GPU, or "fixed" or "" for
 // fixed latencies. about says what it is, notes what a user should know of it.
-func NewMock(s *plan.Serving, m *plan.Embedded, name string) (srv *serve.Server, about string, notes []string, err error) {
-	p := Wanted{Target: &plan.Target{}, Ask: &plan.Ask{}, flags: m}
+func NewMock(s *config.Serving, m *config.Embedded, name string) (srv *serve.Server, about string, notes []string, err error) {
+	p := Wanted{Target: &config.Target{}, Ask: &config.Ask{}, flags: m}
 	p.Spec, p.Model, p.KeyFile = "mock:"+name, s.Model, s.KeyFile
 	if s.Seed != nil {
 		p.Seed = *s.Seed

@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/plan"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/config"
+	"pitot/internal/sim/deploy"
 )
 
 // Fixed latencies take one setting behind their name; a launch's factor is said,
 // and follows from the seed, the launch's name and the target.
 func TestLaunchOfFixedLatencies(t *testing.T) {
-	all := plan.Default()
+	all := config.Default()
 	p := WantedBy(&all)
 	p.Seed, p.Launch = 7, "1"
 	open := func(name string) (engine, error) {
@@ -46,7 +46,7 @@ func TestLaunchOfFixedLatencies(t *testing.T) {
 
 // A setting of the simulated server is none of an engine's, but for the one that both have.
 func TestTargetSettingsAreNoEngines(t *testing.T) {
-	for _, s := range plan.TargetSettings() {
+	for _, s := range config.TargetSettings() {
 		if key := s.TargetKey(); deploy.IsSetting(key) != (key == "max_model_len") {
 			t.Errorf("%s is a setting of an engine: %v", key, deploy.IsSetting(key))
 		}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"pitot/internal/data/record"
-	"pitot/internal/plan"
+	"pitot/internal/config"
+	"pitot/internal/results/record"
 	"pitot/internal/telemetry"
 )
 
@@ -27,7 +27,7 @@ const (
 // NoteEmpty notes what a server shows before any load, for [Target.WaitEmpty]: how many requests it
 // runs, which are others', or, where it does not say, how long a short request takes.
 func (t *Target) NoteEmpty(ctx context.Context) {
-	if t.Kind == plan.KindSim {
+	if t.Kind == config.KindSim {
 		return
 	}
 	known := false
@@ -47,7 +47,7 @@ func (t *Target) NoteEmpty(ctx context.Context) {
 // WaitEmpty waits until the server works on no request, for at most a time. It reports whether the
 // server is empty. known is false where nothing tells: then it does not wait.
 func (t *Target) WaitEmpty(ctx context.Context, most time.Duration) (empty, known bool) {
-	if t.Kind == plan.KindSim {
+	if t.Kind == config.KindSim {
 		return true, true
 	}
 	ctx, cancel := context.WithTimeout(ctx, most)

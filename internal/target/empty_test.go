@@ -7,16 +7,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pitot/internal/client/api"
 	"pitot/internal/clock"
-	"pitot/internal/plan"
-	"pitot/internal/twin"
-	"pitot/internal/twin/serve"
-	"pitot/internal/wire/api"
+	"pitot/internal/config"
+	"pitot/internal/sim"
+	"pitot/internal/sim/serve"
 	"pitot/internal/workload/token"
 )
 
 // keepsGenerating is an engine that finishes requests whose client has left.
-type keepsGenerating struct{ *twin.Fixed }
+type keepsGenerating struct{ *sim.Fixed }
 
 func (keepsGenerating) Abort(int64) {}
 
@@ -42,7 +42,7 @@ func TestWaitEmpty(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				engine := keepsGenerating{twin.NewFixed(twin.FixedConfig{TTFT: ttft, ITL: itl, Slots: 2})}
+				engine := keepsGenerating{sim.NewFixed(sim.FixedConfig{TTFT: ttft, ITL: itl, Slots: 2})}
 				srv := serve.New(serve.Config{Engine: engine, Alarm: clock.TimerAlarm{}, Grain: -1})
 				target := openTarget(t, func(conn net.Conn) { srv.ServeConn(conn) })
 				target.Kind, target.Timeout = "http", time.Minute
@@ -51,7 +51,7 @@ func TestWaitEmpty(t *testing.T) {
 					t.Fatal(err)
 				}
 				if c.metrics {
-					target.findMetrics(t.Context(), &plan.Target{})
+					target.findMetrics(t.Context(), &config.Target{})
 				}
 				target.NoteEmpty(t.Context())
 				begin := time.Now()

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"pitot/internal/data/record"
-	"pitot/internal/plan"
-	"pitot/internal/twin/engines"
-	"pitot/internal/twin/serve"
-	"pitot/internal/wire/api"
+	"pitot/internal/client/api"
+	"pitot/internal/config"
+	"pitot/internal/results/record"
+	"pitot/internal/sim/engines"
+	"pitot/internal/sim/serve"
 	"pitot/internal/workload"
 )
 
@@ -45,7 +45,7 @@ func openFace(t *testing.T, face, api, settings string, args ...string) *Target 
 // Every face that there is can be named, and no other.
 func TestFaceNames(t *testing.T) {
 	for _, name := range engines.FaceNames() {
-		if _, is, err := plan.ParseSimulated("mock:?face=" + name); err != nil || is.Face != name {
+		if _, is, err := config.ParseSimulated("mock:?face=" + name); err != nil || is.Face != name {
 			t.Errorf("face=%s is %q: %v", name, is.Face, err)
 		}
 	}

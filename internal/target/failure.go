@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/data/record"
+	"pitot/internal/client"
+	"pitot/internal/client/api"
+	"pitot/internal/results/record"
 	"pitot/internal/say"
-	"pitot/internal/wire"
-	"pitot/internal/wire/api"
 )
 
 // Error says that a target cannot be measured: it is unreachable, or refuses.
@@ -41,7 +41,7 @@ func (t *Target) ExplainFailure(class string, status int32, detail string) error
 	case record.ErrHTTP2:
 		return &Error{detail, t.errorHint(class), class}
 	case record.ErrRedirect:
-		return &Error{msg + ": " + wire.Redact(detail, t.Secret), redirectHint(detail), class}
+		return &Error{msg + ": " + client.Redact(detail, t.Secret), redirectHint(detail), class}
 	case record.ErrTLS:
 		if !t.Dialer.Endpoint.TLS {
 			return t.speaksTLS()
@@ -50,10 +50,10 @@ func (t *Target) ExplainFailure(class string, status int32, detail string) error
 		msg = "the request does not fit the model's context"
 	}
 	if detail != "" {
-		msg += ": " + wire.Redact(detail, t.Secret)
+		msg += ": " + client.Redact(detail, t.Secret)
 	}
 	if record.IsOwn(class) {
-		return say.Errorf("this client cannot measure (%s): %s", class, wire.Redact(detail, t.Secret)).WithHint(clientHint(class))
+		return say.Errorf("this client cannot measure (%s): %s", class, client.Redact(detail, t.Secret)).WithHint(clientHint(class))
 	}
 	hint := t.errorHint(class)
 	switch {
@@ -121,7 +121,7 @@ func (t *Target) speaksPlain() error {
 
 // redirectHint is the hint for a redirect, by where it leads.
 func redirectHint(redirect string) string {
-	if wire.IsLogin(redirect) {
+	if client.IsLogin(redirect) {
 		return "Pitot cannot log in: give the address of the API behind the login, and a key with --key-env VAR"
 	}
 	return "Pitot follows no redirect: give the address that it leads to as the target"

@@ -11,21 +11,21 @@ import (
 	"testing"
 	"time"
 
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/plan"
-	"pitot/internal/wire"
+	"pitot/internal/client"
+	"pitot/internal/config"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
 )
 
 // aimed is a target of which nothing is known but how it was written.
 func aimed(t *testing.T, spec string) *Target {
 	t.Helper()
-	e, route, err := wire.ParseTarget(spec)
+	e, route, err := client.ParseTarget(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := &Target{Spec: spec, Dialer: &wire.Dialer{Endpoint: e}}
-	a, err := target.chooseAPI(&plan.Target{Spec: spec}, route)
+	target := &Target{Spec: spec, Dialer: &client.Dialer{Endpoint: e}}
+	a, err := target.chooseAPI(&config.Target{Spec: spec}, route)
 	if err != nil {
 		t.Fatal(err)
 	}

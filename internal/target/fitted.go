@@ -4,9 +4,9 @@ import (
 	"math"
 	"slices"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
-	"pitot/internal/twin/deploy"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
+	"pitot/internal/sim/deploy"
 	"pitot/internal/workload"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"pitot/internal/client"
 	"pitot/internal/say"
-	"pitot/internal/wire"
 	"pitot/internal/workload"
 	"pitot/internal/workload/token"
 )
@@ -55,7 +55,7 @@ func (t *Target) Found() (Found, error) {
 func redactedFacts(t *Target) map[string]string {
 	facts := map[string]string{}
 	for name, value := range t.Server {
-		facts[name] = wire.Redact(value, t.Secret)
+		facts[name] = client.Redact(value, t.Secret)
 	}
 	return facts
 }

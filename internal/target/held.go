@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 	"pitot/internal/workload"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 	"pitot/internal/tokenizer"
 	"pitot/internal/workload/token"
 )

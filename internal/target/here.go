@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"pitot/internal/client"
 	"pitot/internal/telemetry/local"
-	"pitot/internal/wire"
 )
 
 // IsLocal says whether a target is on this machine, and so has a part of its processor. One whose
@@ -16,14 +16,14 @@ func (t *Target) IsLocal() bool { return t.Kind != "http" || isLocalEndpoint(&t.
 
 // IsLocal is [Target.IsLocal] of a server that is not open.
 func IsLocal(spec string) bool {
-	e, _, err := wire.ParseTarget(spec)
+	e, _, err := client.ParseTarget(spec)
 	return err != nil || isLocalEndpoint(&e)
 }
 
 // lookupTime is the timeout of a host name lookup.
 const lookupTime = 2 * time.Second
 
-func isLocalEndpoint(e *wire.Endpoint) bool {
+func isLocalEndpoint(e *client.Endpoint) bool {
 	addr := e.Addr
 	if e.Proxy != nil {
 		addr = e.Proxy.Host

@@ -11,12 +11,12 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/result"
-	"pitot/internal/plan"
+	"pitot/internal/client/api"
+	"pitot/internal/config"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
 	"pitot/internal/userfile"
-	"pitot/internal/wire/api"
 )
 
 // The API key and the other secrets that are sent to a target.
@@ -24,7 +24,7 @@ import (
 // setCredentials reads the key, from the API's variable where the user names no other, and
 // takes the user's headers. The key is kept in memory only, and not at all where the user
 // fills the header that would carry it; secrets are other values that must not be shown.
-func (t *Target) setCredentials(p *plan.Target, a api.API, secrets []string) error {
+func (t *Target) setCredentials(p *config.Target, a api.API, secrets []string) error {
 	variable := a.KeyVariable()
 	key, from := "", ""
 	switch {
@@ -51,10 +51,10 @@ func (t *Target) setCredentials(p *plan.Target, a api.API, secrets []string) err
 	for _, h := range p.Headers {
 		name, value, _ := strings.Cut(h, "=")
 		t.userHeaders = append(t.userHeaders, api.Header{Name: name, Value: value})
-		if !plan.PublicHeader(name) {
+		if !config.PublicHeader(name) {
 			t.addSecret(value)
 		}
-		if plan.IsSecret(name) {
+		if config.IsSecret(name) {
 			t.keySources = append(t.keySources, "--header "+name)
 		}
 	}
@@ -131,7 +131,7 @@ const keyHint = "a file that holds the API key alone; or name a variable that ho
 func readKey(path, hint string) (string, error) {
 	b, err := userfile.Read(path, userfile.MostSecret)
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) && plan.MayBeKey(path) {
+		if errors.Is(err, fs.ErrNotExist) && config.MayBeKey(path) {
 			return "", say.Errorf("read --key-file: there is no such file").WithHint(hint)
 		}
 		return "", unreadable.FileError("--key-file", path, err, hint)

@@ -15,9 +15,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"pitot/internal/data/record"
-	"pitot/internal/twin/serve"
-	"pitot/internal/wire"
+	"pitot/internal/client"
+	"pitot/internal/results/record"
+	"pitot/internal/sim/serve"
 )
 
 // A server that takes no key as the API sends it gets it as Authorization; one that takes
@@ -131,7 +131,7 @@ func TestBasicIsSecret(t *testing.T) {
 	x := &Target{}
 	x.addSecret("Basic " + base64.StdEncoding.EncodeToString([]byte("someone:a-pass/word-of-length")))
 	for _, text := range []string{"no user someone:a-pass/word-of-length", "wrong: a-pass%2Fword-of-length", "wrong: YS1wYXNzL3dvcmQtb2YtbGVuZ3Ro"} {
-		if got := wire.Redact(text, x.Secret); !strings.HasSuffix(got, " [redacted]") {
+		if got := client.Redact(text, x.Secret); !strings.HasSuffix(got, " [redacted]") {
 			t.Errorf("%q: %q", text, got)
 		}
 	}

@@ -12,14 +12,14 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/client"
+	"pitot/internal/client/api"
 	"pitot/internal/clock"
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/plan"
+	"pitot/internal/config"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/twin/engines"
-	"pitot/internal/wire"
-	"pitot/internal/wire/api"
+	"pitot/internal/sim/engines"
 	"pitot/internal/workload"
 )
 
@@ -66,7 +66,7 @@ func (t *Target) waitReady(ctx context.Context, wait time.Duration, notef func(s
 		}
 		class, detail := record.ServerError(a.Status), a.ErrorText()
 		if err != nil {
-			class, detail = wire.Classify(err)
+			class, detail = client.Classify(err)
 		}
 		if err != nil && !tried && class != record.ErrConnect && limit.Err() == nil {
 			tried = true
@@ -91,7 +91,7 @@ func (t *Target) waitReady(ctx context.Context, wait time.Duration, notef func(s
 			}
 			msg := fmt.Sprintf("%s did not answer within %s", t.addressWithoutPath(), say.Duration(wait))
 			if why != "" {
-				msg += ": " + wire.Redact(why, t.Secret)
+				msg += ": " + client.Redact(why, t.Secret)
 			}
 			return &Error{Msg: msg, Hint: "look at the server's log, or try " + t.curlCommand()}
 		case <-time.After(500 * time.Millisecond):
@@ -99,7 +99,7 @@ func (t *Target) waitReady(ctx context.Context, wait time.Duration, notef func(s
 	}
 }
 
-func (t *Target) fetch(ctx context.Context, method, path string, body []byte) (wire.Answer, error) {
+func (t *Target) fetch(ctx context.Context, method, path string, body []byte) (client.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, minTimeout(fetchTimeout, t.Timeout))
 	defer cancel()
 	return t.Dialer.Fetch(ctx, method, path, t.Headers, body, t.Secret)
@@ -184,7 +184,7 @@ func (t *Target) calibrateTurns(ctx context.Context) error {
 }
 
 // checkContextLength refuses lengths that exceed the context the server reports.
-func (t *Target) checkContextLength(p *plan.Ask) error {
+func (t *Target) checkContextLength(p *config.Ask) error {
 	limit, err := strconv.Atoi(t.Server["max_model_len"])
 	if err != nil || !p.IsGenerated() {
 		return nil
@@ -222,7 +222,7 @@ func (t *Target) readModels(ctx context.Context) error {
 	}
 	a, err := t.fetch(ctx, "GET", t.modelsPath(), nil)
 	if err != nil {
-		class, detail := wire.Classify(err)
+		class, detail := client.Classify(err)
 		return cmp.Or(t.otherScheme(ctx, class, detail), t.ExplainFailure(class, 0, detail))
 	}
 	switch {
@@ -290,7 +290,7 @@ func (t *Target) choseModel(list []api.Model) {
 			a.Of = append(a.Of, fmt.Sprintf("%d more", len(list)-shown))
 			break
 		}
-		a.Of = append(a.Of, wire.Redact(m.Name, t.Secret))
+		a.Of = append(a.Of, client.Redact(m.Name, t.Secret))
 	}
 	t.noteAdaptation(a)
 }
@@ -451,7 +451,7 @@ func (t *Target) lengthsInWords(why result.Reason) {
 // noteAdaptation notes what was changed or chosen: it is shown before the load and stored with the
 // result.
 func (t *Target) noteAdaptation(a result.Adaptation) {
-	a.Value, a.Why.Quote = wire.Redact(a.Value, t.Secret), wire.Redact(a.Why.Quote, t.Secret)
+	a.Value, a.Why.Quote = client.Redact(a.Value, t.Secret), client.Redact(a.Why.Quote, t.Secret)
 	t.Adaptations = append(t.Adaptations, a)
 }
 
@@ -554,7 +554,7 @@ func (t *Target) askWithRetries(ctx context.Context, req workload.Request, outpu
 // askOnce sends one request on a connection of its own and waits for its end.
 func (t *Target) askOnce(ctx context.Context, req workload.Request, output int) record.Row {
 	req.Output = output
-	x := wire.NewExchange(t.API)
+	x := client.NewExchange(t.API)
 	x.Named = true
 	row := t.sendRequest(ctx, x, req)
 	if row.Outcome == record.OK {
@@ -570,7 +570,7 @@ func (t *Target) noteResponse(row *record.Row) {
 		t.noteAdaptation(result.Adaptation{Kind: result.StreamIgnored})
 	}
 	if t.answeredBy != "" && !sameModel(t.Options.Model, t.answeredBy) {
-		t.noteAdaptation(result.Adaptation{Kind: result.OtherModel, Value: t.answeredBy, Of: []string{wire.Redact(t.Options.Model, t.Secret)}})
+		t.noteAdaptation(result.Adaptation{Kind: result.OtherModel, Value: t.answeredBy, Of: []string{client.Redact(t.Options.Model, t.Secret)}})
 	}
 }
 
@@ -587,7 +587,7 @@ func sameModel(requested, named string) bool {
 // Answer sends one request on a connection of its own, and gives what came of it: its row,
 // with the chunks of the answer, the text of its first choice and that of all chunks in turn.
 func (t *Target) Answer(ctx context.Context, req workload.Request) (row record.Row, chunks []record.Chunk, text, spelt []byte) {
-	x := wire.NewExchange(t.API)
+	x := client.NewExchange(t.API)
 	x.Keep, x.Spell = true, true
 	row = t.sendRequest(ctx, x, req)
 	chunks, spelt = x.TakeSpelt()
@@ -608,7 +608,7 @@ func (t *Target) noteWait() {
 
 // sendRequest sends a request and waits for the end of its answer. It is kept for
 // [Target.DrainProbes].
-func (t *Target) sendRequest(ctx context.Context, x *wire.Exchange, req workload.Request) record.Row {
+func (t *Target) sendRequest(ctx context.Context, x *client.Exchange, req workload.Request) record.Row {
 	x.Sink, x.Secret, x.Origin = discard{}, t.Secret, t.probes.start()
 	x.Asked, x.Memory = t.API.Asked(&req, t.Options), t.Memory
 	row := record.BlankRow()
@@ -618,12 +618,12 @@ func (t *Target) sendRequest(ctx context.Context, x *wire.Exchange, req workload
 	defer func() { t.probes.record(x.Row) }()
 	body, err := t.API.Body(nil, &req, t.Options)
 	if err == nil {
-		x.Request = append(wire.AppendHead(nil, "POST", t.Dialer.Endpoint.Host, t.Route, t.Headers, len(body)), body...)
-		var c *wire.Conn
+		x.Request = append(client.AppendHead(nil, "POST", t.Dialer.Endpoint.Host, t.Route, t.Headers, len(body)), body...)
+		var c *client.Conn
 		if c, err = t.Dialer.Connect(ctx); err == nil {
 			x.Row.Ready = clock.Now() - x.Origin
 			ended := make(chan struct{})
-			c.StartReading(func(*wire.Conn, *wire.Exchange, bool) { close(ended) })
+			c.StartReading(func(*client.Conn, *client.Exchange, bool) { close(ended) })
 			ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 			defer cancel()
 			stop := context.AfterFunc(ctx, func() {

@@ -22,17 +22,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pitot/internal/data/result"
-	"pitot/internal/plan"
+	"pitot/internal/client/api"
+	"pitot/internal/config"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/twin/serve"
-	"pitot/internal/wire/api"
+	"pitot/internal/sim/serve"
 )
 
 // planned decodes a command line.
 func planned(t testing.TB, args ...string) Wanted {
 	t.Helper()
-	p, rest, err := plan.Decode(plan.VerbRun, args, nil)
+	p, rest, err := config.Decode(config.VerbRun, args, nil)
 	if err != nil || len(rest) > 1 {
 		t.Fatal(err, rest)
 	}
@@ -499,7 +499,7 @@ func TestNoProbe(t *testing.T) {
 
 func TestLengthsThatDoNotFit(t *testing.T) {
 	limit := &Target{Server: map[string]string{"max_model_len": "4096"}}
-	p := plan.Default()
+	p := config.Default()
 	if err := limit.checkContextLength(&p.Ask); err != nil {
 		t.Errorf("1,152 of 4,096 tokens: %v", err)
 	}
@@ -579,7 +579,7 @@ func TestAPIWhoseRouteNamesTheModel(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-openai")
 	for variable, want := range map[string]string{"": "sk-routed", "OPENAI_API_KEY": "sk-openai"} {
 		target := &Target{Kind: "http"}
-		if err := target.setCredentials(&plan.Target{KeyEnv: variable}, routed{api.Chat}, nil); err != nil || target.key != want {
+		if err := target.setCredentials(&config.Target{KeyEnv: variable}, routed{api.Chat}, nil); err != nil || target.key != want {
 			t.Errorf("key of %q: %q, %v", variable, target.key, err)
 		}
 	}

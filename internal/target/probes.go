@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"pitot/internal/clock"
-	"pitot/internal/data/record"
-	"pitot/internal/plan"
+	"pitot/internal/config"
+	"pitot/internal/results/record"
 )
 
 // Requests outside of the load are recorded too, apart from it, because the server
@@ -84,7 +84,7 @@ const (
 // requests as they are first put to it: requests and tokens. Tokens of a chat's
 // template come on top; those of a file's prompts are not known.
 func ProbingOf(p Wanted) (requests int, input, output float64) {
-	if p.NoProbe || p.Kind() == plan.KindSim {
+	if p.NoProbe || p.Kind() == config.KindSim {
 		return 0, 0, 0
 	}
 	requests, input, output = 1+Primings, greetingWords, 1
@@ -113,11 +113,11 @@ func ProbingOf(p Wanted) (requests int, input, output float64) {
 
 // sharedPrefixes returns the number of requests that send the shared parts of prompts before a
 // load.
-func sharedPrefixes(a *plan.Ask) int {
+func sharedPrefixes(a *config.Ask) int {
 	switch {
 	case a.Reused() > 0:
 		return 1
-	case a.Cache != plan.CacheWarm && a.Cache != plan.CacheBoth:
+	case a.Cache != config.CacheWarm && a.Cache != config.CacheBoth:
 		return 0
 	}
 	return max(a.Tree.LeafCount(), 1)

@@ -11,15 +11,15 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/plan"
+	"pitot/internal/client"
+	"pitot/internal/config"
 	"pitot/internal/say"
 	"pitot/internal/say/unreadable"
 	"pitot/internal/userfile"
-	"pitot/internal/wire"
 )
 
 // configureTLS sets up TLS and the proxy.
-func (t *Target) configureTLS(e *wire.Endpoint, p *plan.Target) error {
+func (t *Target) configureTLS(e *client.Endpoint, p *config.Target) error {
 	e.Config = &tls.Config{InsecureSkipVerify: p.Insecure}
 	if p.CACert != "" {
 		data, err := userfile.Read(p.CACert, userfile.MostPEM)
@@ -70,7 +70,7 @@ func readCertificate(cert, key string) (tls.Certificate, error) {
 	keyData, from := certData, cert
 	if key != "" {
 		if keyData, err = userfile.Read(key, userfile.MostPEM); err != nil {
-			if errors.Is(err, fs.ErrNotExist) && plan.MayBeKey(key) {
+			if errors.Is(err, fs.ErrNotExist) && config.MayBeKey(key) {
 				return tls.Certificate{}, say.Errorf("read --key: there is no such file").WithHint("it names " + keyHint)
 			}
 			return tls.Certificate{}, unreadable.FileError("--key", key, err, keyHint)

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/wire/api"
+	"pitot/internal/client/api"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
 )
 
 // found is an API that a server turned out to have.

@@ -66,7 +66,7 @@ func canned(t *testing.T, answers map[string]string) string {
 // llamacpp and tgi are servers of which the mock has no face: what llama.cpp answered when it
 // was recorded, and what TGI's documents say.
 func llamacpp(t *testing.T) string {
-	stream, err := os.ReadFile("../wire/testdata/recorded/llamacpp-live-stream.http")
+	stream, err := os.ReadFile("../client/testdata/recorded/llamacpp-live-stream.http")
 	if err != nil {
 		t.Fatal(err)
 	}

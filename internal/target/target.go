@@ -11,17 +11,17 @@ import (
 	"sync"
 	"time"
 
+	"pitot/internal/client"
+	"pitot/internal/client/api"
+	"pitot/internal/client/stamp"
 	"pitot/internal/clock"
-	"pitot/internal/data/result"
-	"pitot/internal/plan"
+	"pitot/internal/config"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
+	"pitot/internal/sim"
+	"pitot/internal/sim/deploy"
 	"pitot/internal/telemetry/scrape"
 	"pitot/internal/tokenizer"
-	"pitot/internal/twin"
-	"pitot/internal/twin/deploy"
-	"pitot/internal/wire"
-	"pitot/internal/wire/api"
-	"pitot/internal/wire/stamp"
 	"pitot/internal/workload"
 	"pitot/internal/workload/seed"
 	"pitot/internal/workload/token"
@@ -32,11 +32,11 @@ import (
 type Target struct {
 	Spec   string
 	Kind   string
-	Dialer *wire.Dialer
+	Dialer *client.Dialer
 	API    api.API
 	Route  string
-	Secret string       // one a line
-	Memory *wire.Memory // that answers may take
+	Secret string         // one a line
+	Memory *client.Memory // that answers may take
 
 	Headers     []api.Header
 	Options     api.Options
@@ -60,9 +60,9 @@ type Target struct {
 	GPUPrice    float64             // dollars an hour of each, its list price; 0 if not known
 
 	URL            string
-	Engine         func(seed uint64) twin.Engine                                 // of a sim: target, a fresh one
+	Engine         func(seed uint64) sim.Engine                                  // of a sim: target, a fresh one
 	Thaw           func(at int64) int64                                          // when something due at a time happens, given its freezes
-	Refuse         func(seed uint64, n, at int64) (status int, retryAfter int64) // of a sim: target, the errors that it answers its n-th request with, as [load.VirtualConfig] has it; nil for none
+	Refuse         func(seed uint64, n, at int64) (status int, retryAfter int64) // of a sim: target, the errors that it answers its n-th request with, as [loadgen.VirtualConfig] has it; nil for none
 	key            string                                                        // sent as the API wants it
 	bearer         bool                                                          // as Authorization instead
 	userHeaders    []api.Header                                                  // that the user gave
@@ -115,15 +115,15 @@ const dialTimeout = 30 * time.Second
 
 // Wanted are the parts of a plan that opening a target needs.
 type Wanted struct {
-	*plan.Target
-	*plan.Ask
+	*config.Target
+	*config.Ask
 	Users int // of a closed loop, 0 where it is none or not known yet
 
-	flags *plan.Embedded // of pitot mock, nil for none
+	flags *config.Embedded // of pitot mock, nil for none
 }
 
 // WantedBy gives them from a whole plan.
-func WantedBy(p *plan.Plan) Wanted {
+func WantedBy(p *config.Plan) Wanted {
 	return Wanted{Target: &p.Target, Ask: &p.Ask, Users: p.Concurrency}
 }
 
@@ -173,8 +173,8 @@ func openKind(ctx context.Context, p Wanted, kind string, notef func(string)) (_
 	if err := t.configureTLS(&e, p.Target); err != nil {
 		return nil, err
 	}
-	t.Memory = wire.NewMemory(answerMemory)
-	t.Dialer = &wire.Dialer{Endpoint: e, Timeout: minTimeout(dialTimeout, p.Timeout), Stamps: true, Readers: stamp.NewReaders()}
+	t.Memory = client.NewMemory(answerMemory)
+	t.Dialer = &client.Dialer{Endpoint: e, Timeout: minTimeout(dialTimeout, p.Timeout), Stamps: true, Readers: stamp.NewReaders()}
 	a, err := t.chooseAPI(p.Target, route)
 	if err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func encodeBy(t *tokenizer.Tokenizer) api.Encode {
 }
 
 // chooseAPI takes the API from the flag, else from the route, else the default.
-func (t *Target) chooseAPI(p *plan.Target, route string) (api.API, error) {
+func (t *Target) chooseAPI(p *config.Target, route string) (api.API, error) {
 	if p.API != "" {
 		a, ok := api.ByName(p.API)
 		if !ok {

@@ -12,15 +12,15 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/record"
-	"pitot/internal/plan"
+	"pitot/internal/client"
+	"pitot/internal/client/api"
+	"pitot/internal/config"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/record"
 	"pitot/internal/say"
 	"pitot/internal/telemetry"
 	"pitot/internal/telemetry/local"
 	"pitot/internal/telemetry/scrape"
-	"pitot/internal/wire"
-	"pitot/internal/wire/api"
 )
 
 // Pages of metrics are asked for while a load goes on: the server's own, which is found
@@ -29,13 +29,13 @@ import (
 // and the second began cold.
 
 // sourcesNamed opens the pages that the user names.
-func (t *Target) sourcesNamed(p *plan.Target) error {
+func (t *Target) sourcesNamed(p *config.Target) error {
 	var headers []api.Header
 	secret := ""
 	for _, h := range p.ScrapeHeaders {
 		name, value, _ := strings.Cut(h, "=")
 		headers = append(headers, api.Header{Name: name, Value: value})
-		if !plan.PublicHeader(name) {
+		if !config.PublicHeader(name) {
 			secret += value + "\n"
 		}
 	}
@@ -52,7 +52,7 @@ func (t *Target) sourcesNamed(p *plan.Target) error {
 
 // sourceNamed opens one. A user and a password in its URL are sent as HTTP has them
 // (RFC 7617), and kept in memory alone.
-func sourceNamed(p *plan.Target, name, address string, headers []api.Header, secret string) (*scrape.Source, error) {
+func sourceNamed(p *config.Target, name, address string, headers []api.Header, secret string) (*scrape.Source, error) {
 	malformed := func(err error) error {
 		return say.Errorf("--scrape %s: %v", name, err).WithHint("for example " + name + "=http://host:9400/metrics")
 	}
@@ -68,7 +68,7 @@ func sourceNamed(p *plan.Target, name, address string, headers []api.Header, sec
 		}
 		base = u.Scheme + "://" + u.Host
 	}
-	e, _, err := wire.ParseTarget(base)
+	e, _, err := client.ParseTarget(base)
 	if err != nil {
 		return nil, malformed(err)
 	}
@@ -86,12 +86,12 @@ func sourceNamed(p *plan.Target, name, address string, headers []api.Header, sec
 		headers = append(slices.Clone(headers), api.Header{Name: "Authorization", Value: "Basic " + value})
 		secret += password + "\n" + value + "\n"
 	}
-	d := &wire.Dialer{Endpoint: e, Timeout: minTimeout(dialTimeout, p.Timeout)}
+	d := &client.Dialer{Endpoint: e, Timeout: minTimeout(dialTimeout, p.Timeout)}
 	return scrape.NewSource(name, "the metrics of "+name, d, headers, secret, paths...), nil
 }
 
 // findMetrics finds out whether the server has metrics, and when its process began.
-func (t *Target) findMetrics(ctx context.Context, p *plan.Target) {
+func (t *Target) findMetrics(ctx context.Context, p *config.Target) {
 	if p.NoScrape {
 		return
 	}
@@ -104,7 +104,7 @@ func (t *Target) findMetrics(ctx context.Context, p *plan.Target) {
 	if e.Base != "" {
 		paths = append(paths, scrape.MetricsPaths()...)
 	}
-	d := &wire.Dialer{Endpoint: e, Timeout: t.Dialer.Timeout, Dial: t.Dialer.Dial}
+	d := &client.Dialer{Endpoint: e, Timeout: t.Dialer.Timeout, Dial: t.Dialer.Dial}
 	own := scrape.NewSource(record.SourceServer, "the server's own metrics", d, t.Headers, t.Secret, paths...)
 	told, err := own.Ask(ctx)
 	if err != nil {
@@ -135,7 +135,7 @@ const (
 
 // askMachine has the machine tell of the target's processes and of its GPUs, where the
 // target is on this one and no exporter is named that would.
-func (t *Target) askMachine(p *plan.Target) {
+func (t *Target) askMachine(p *config.Target) {
 	e := t.Dialer.Endpoint
 	if t.Kind != "http" || len(p.Scrape) > 0 || e.Proxy != nil || !e.Unix && !local.IsThisMachine(e.Addr) {
 		return

@@ -11,26 +11,26 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pitot/internal/client"
 	"pitot/internal/clock"
-	"pitot/internal/data/metric"
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/measure"
-	"pitot/internal/plan"
+	"pitot/internal/config"
+	"pitot/internal/metrics"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
+	"pitot/internal/sim/serve"
 	"pitot/internal/telemetry"
 	"pitot/internal/telemetry/scrape"
-	"pitot/internal/twin/serve"
-	"pitot/internal/wire"
 )
 
 // openTarget is a target whose connections are served so.
 func openTarget(t *testing.T, serve func(net.Conn)) *Target {
 	t.Helper()
-	endpoint, _, err := wire.ParseTarget("http://twin.test")
+	endpoint, _, err := client.ParseTarget("http://twin.test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Target{Server: map[string]string{}, Dialer: &wire.Dialer{Endpoint: endpoint, Dial: func(context.Context, string, string) (net.Conn, error) {
+	return &Target{Server: map[string]string{}, Dialer: &client.Dialer{Endpoint: endpoint, Dial: func(context.Context, string, string) (net.Conn, error) {
 		client, server := net.Pipe()
 		go serve(server)
 		return client, nil
@@ -43,7 +43,7 @@ func TestRestartIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := serve.New(serve.Config{})
 		target := openTarget(t, func(c net.Conn) { srv.ServeConn(c) })
-		target.findMetrics(t.Context(), &plan.Target{})
+		target.findMetrics(t.Context(), &config.Target{})
 		if target.Server[metric.ProcessStart] == "" || len(target.Sources) != 1 {
 			t.Fatal("the server's start is not known")
 		}
@@ -57,7 +57,7 @@ func TestRestartIsSeen(t *testing.T) {
 			watch := scrape.Begin(t.Context(), target.Sources, time.Hour, 0, func(s record.Sample) { f.Samples = append(f.Samples, s) })
 			watch.Start(t.Context(), clock.Now())
 			watch.End(t.Context())
-			fold := measure.NewFold(measure.Setup{T1: 1e9, Stamps: "kernel", Load: result.Load{Loop: "open"}})
+			fold := metrics.NewFold(metrics.Setup{T1: 1e9, Stamps: "kernel", Load: result.Load{Loop: "open"}})
 			fold.Add(f)
 			want, got := map[bool]string{false: "pass", true: "flag"}[restarted], ""
 			for _, c := range fold.Point().Checks {
@@ -92,7 +92,7 @@ func TestNamedPages(t *testing.T) {
 	defer page.Close()
 	host := strings.TrimPrefix(page.URL, "http://")
 	target := &Target{}
-	err := target.sourcesNamed(&plan.Target{
+	err := target.sourcesNamed(&config.Target{
 		Scrape:        []string{"gpu=http://" + host + "/metrics?all=1", "gate=http://u:secret-pass@" + host},
 		ScrapeHeaders: []string{"X-Scope=tenant"}, Headers: []string{"Api-Key=hidden"},
 	})
@@ -113,7 +113,7 @@ func TestNamedPages(t *testing.T) {
 		target.Sources[i].Close()
 	}
 	for _, bad := range []string{"gpu=http://u:secret-pass@host:port/metrics", "gpu=http://u:secret-pass@/x", "gpu=http://u:secret-pass@host:99999/x"} {
-		if err := new(Target).sourcesNamed(&plan.Target{Scrape: []string{bad}}); err == nil || strings.Contains(err.Error(), "secret") {
+		if err := new(Target).sourcesNamed(&config.Target{Scrape: []string{bad}}); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/data/metric"
+	"pitot/internal/results/metric"
+	"pitot/internal/sim/engines"
 	"pitot/internal/telemetry/local"
 	"pitot/internal/telemetry/scrape"
-	"pitot/internal/twin/engines"
 )
 
 // Told holds the facts that a server reports about itself without generating anything.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/data/metric"
+	"pitot/internal/results/metric"
 )
 
 // The beginning of the first process is read from whatever of a page has come.

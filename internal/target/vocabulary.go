@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 	"pitot/internal/workload"
 )

@@ -6,7 +6,7 @@ import (
 )
 
 // What exporters call the signals, and engines that no twin is of; those of others are
-// with them, in twin/engine. To read another one, add an entry to sources; to read another
+// with them, in sim/engine. To read another one, add an entry to sources; to read another
 // signal of one, a line to its entry.
 //
 // A name is written as the page has it. Pages are matched with : and _ alike, since

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"pitot/internal/sim/engines"
 	. "pitot/internal/telemetry"
-	"pitot/internal/twin/engines"
 )
 
 // names are what all engines and exporters call the signals.

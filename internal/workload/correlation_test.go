@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // A correlation of lengths is the one asked for; each length keeps its distribution, and a
@@ -47,7 +47,7 @@ func TestCorrelation(t *testing.T) {
 			if i+1 < n && got.Output[i+1] == x {
 				continue
 			}
-			f := stat.IncompleteGamma(2.25, (float64(x)+.5)/(200*200/300.))
+			f := stats.IncompleteGamma(2.25, (float64(x)+.5)/(200*200/300.))
 			worst = max(worst, math.Abs(f-float64(i+1)/n))
 		}
 		if limit := 1.95 / math.Sqrt(n); worst > limit { // 0.1 %

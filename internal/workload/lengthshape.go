@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"pitot/internal/say"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // lengthShape holds values that are computed once for a distribution of lengths.
@@ -148,7 +148,7 @@ func gammaQuantile(p, mean, sd float64) float64 {
 	if shape > 1e8 { // the normal distribution, by then
 		return mean + float64(sd*math.Sqrt2*math.Erfinv(2*p-1))
 	}
-	if stat.IncompleteGamma(shape, 0.5/scale) >= p { // below the shortest there is
+	if stats.IncompleteGamma(shape, 0.5/scale) >= p { // below the shortest there is
 		return 0.5
 	}
 	c := 1 / (9 * shape)
@@ -160,7 +160,7 @@ func gammaQuantile(p, mean, sd float64) float64 {
 	// Newton's steps in ln x, kept between what is known to be too small and too large.
 	low, high := 0.0, math.Inf(1)
 	for range 100 {
-		q := stat.IncompleteGamma(shape, x)
+		q := stats.IncompleteGamma(shape, x)
 		if q < p {
 			low = x
 		} else {

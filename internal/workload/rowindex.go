@@ -12,7 +12,7 @@ import (
 	"slices"
 	"sync"
 
-	"pitot/internal/data/spill"
+	"pitot/internal/results/spill"
 	"pitot/internal/say"
 	"pitot/internal/workload/plain"
 )

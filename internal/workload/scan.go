@@ -26,9 +26,9 @@ const maxRecord = 64 << 20
 // visitor takes one record, which lies at offset. It must not keep raw.
 type visitor func(kind container, offset int64, raw []byte) error
 
-// scanRecords calls visit with each record of a file in turn; blank lines are none. name is that of the
-// file. found is called before the first record of a table. Errors that have a place in the file
-// are a *recordError.
+// scanRecords calls visit with each record of a file in turn; blank lines are none. name is that of
+// the file. found is called before the first record of a table. Errors that have a place in the
+// file are a *recordError.
 func scanRecords(r io.Reader, name string, found func(t *table), visit visitor) error {
 	in := bufio.NewReaderSize(r, headBytes)
 	var start int64

@@ -3,7 +3,7 @@ package alternative
 import (
 	"math"
 	"math/rand/v2"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 	"slices"
 	"testing"
 )
@@ -44,7 +44,7 @@ func TestBlockBootstrap(t *testing.T) {
 		t.Errorf("%+v, %+v: not the same again, or the data were touched", a, b)
 	}
 	// Whole periods: every block of ten has the mean 4.5.
-	mean := func(xs []float64) float64 { m, _ := stat.Moments(xs); return m }
+	mean := func(xs []float64) float64 { m, _ := stats.Moments(xs); return m }
 	if b, _ := BlockBootstrap(xs, 10, 50, .9, 1, mean); b.Lo != 4.5 || b.Hi != 4.5 || b.SE != 0 {
 		t.Errorf("%+v, want 4.5", b)
 	}
@@ -67,7 +67,7 @@ func TestBlockBootstrapHoldsTheMean(t *testing.T) {
 			xs[k] = x
 			x = r*x + rng.NormFloat64()
 		}
-		b, ok := BlockBootstrap(xs, 100, 200, .95, uint64(i), func(xs []float64) float64 { m, _ := stat.Moments(xs); return m })
+		b, ok := BlockBootstrap(xs, 100, 200, .95, uint64(i), func(xs []float64) float64 { m, _ := stats.Moments(xs); return m })
 		if !ok {
 			t.Fatal("no bootstrap")
 		}
@@ -82,12 +82,12 @@ func TestBlockBootstrapHoldsTheMean(t *testing.T) {
 
 // statsmodels' proportion_confint, method wilson.
 func TestWilson(t *testing.T) {
-	for _, c := range []struct{ got, want stat.Interval }{
-		{Wilson(8, 100, 1, .95), stat.Interval{Lo: .04109346148438061, Hi: .14998107700948735}},
-		{Wilson(0, 20, 1, .95), stat.Interval{Hi: .1611251580528194}},
-		{Wilson(80, 1000, 10, .95), stat.Interval{Lo: .04109346148438061, Hi: .14998107700948735}},
-		{Wilson(8, 100, .1, .95), stat.Interval{Lo: .04109346148438061, Hi: .14998107700948735}}, // φ is 1 at least
-		{Wilson(0, 0, 1, .95), stat.Interval{Hi: 1}},
+	for _, c := range []struct{ got, want stats.Interval }{
+		{Wilson(8, 100, 1, .95), stats.Interval{Lo: .04109346148438061, Hi: .14998107700948735}},
+		{Wilson(0, 20, 1, .95), stats.Interval{Hi: .1611251580528194}},
+		{Wilson(80, 1000, 10, .95), stats.Interval{Lo: .04109346148438061, Hi: .14998107700948735}},
+		{Wilson(8, 100, .1, .95), stats.Interval{Lo: .04109346148438061, Hi: .14998107700948735}}, // φ is 1 at least
+		{Wilson(0, 0, 1, .95), stats.Interval{Hi: 1}},
 	} {
 		if math.Abs(c.got.Lo-c.want.Lo) > 1e-8 || math.Abs(c.got.Hi-c.want.Hi) > 1e-8 {
 			t.Errorf("%v, want %v", c.got, c.want)

@@ -5,13 +5,13 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // Bootstrap is a statistic with what resampling says of its error.
 type Bootstrap struct {
 	Estimate, SE float64
-	stat.Interval
+	stats.Interval
 }
 
 // BlockBootstrap resamples a stationary, correlated series in overlapping
@@ -39,10 +39,10 @@ func BlockBootstrap(xs []float64, block, resamples int, level float64, seed uint
 		}
 		replicates[i] = statistic(sample)
 	}
-	_, b.SE = stat.Moments(replicates)
+	_, b.SE = stats.Moments(replicates)
 	slices.Sort(replicates)
 	blocks := float64(len(xs) / block)
-	outside := stat.NormalCDF(-stat.StudentQuantile(1-(1-level)/2, blocks-1) * math.Sqrt(blocks/(blocks-1)))
-	b.Interval = stat.Interval{Lo: stat.Percentile(replicates, outside), Hi: stat.Percentile(replicates, 1-outside)}
+	outside := stats.NormalCDF(-stats.StudentQuantile(1-(1-level)/2, blocks-1) * math.Sqrt(blocks/(blocks-1)))
+	b.Interval = stats.Interval{Lo: stats.Percentile(replicates, outside), Hi: stats.Percentile(replicates, 1-outside)}
 	return b, true
 }

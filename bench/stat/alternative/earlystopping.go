@@ -3,7 +3,7 @@ package alternative
 import (
 	"sort"
 
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // EarlyStopping is how many requests it takes to say, at the given confidence,
@@ -17,7 +17,7 @@ func EarlyStopping(over int, p, confidence float64) (n int, ok bool) {
 		return 0, false
 	}
 	met := func(h int) bool {
-		return stat.BinomialCDF(int64(over), int64(h+over), 1-p) <= 1-confidence
+		return stats.BinomialCDF(int64(over), int64(h+over), 1-p) <= 1-confidence
 	}
 	most := 1
 	for !met(most) {

@@ -76,7 +76,8 @@ func NewOf(law Law, servers int, utilisation float64, seed uint64) *Queue {
 		shape:   law.Arrivals,
 	}
 	if law.Phases > 0 {
-		// Two phases with balanced means (Allen, "Probability, Statistics and Queueing Theory", 1990, section 3.2.9).
+		// Two phases with balanced means (Allen, "Probability, Statistics and Queueing Theory",
+		// 1990, section 3.2.9).
 		q.often = (1 + math.Sqrt((law.Phases-1)/(law.Phases+1))) / 2
 		q.short = 1 / (2 * q.often)
 	}
@@ -165,7 +166,8 @@ func (q *Queue) Warm(until float64) {
 	}
 }
 
-// Rest lets time count from the last arrival on, and gives what it was then; who is being served stays so.
+// Rest lets time count from the last arrival on, and gives what it was then; who is being served
+// stays so.
 func (q *Queue) Rest() (passed float64) {
 	for i := range q.free {
 		q.free[i] -= q.now

@@ -27,10 +27,10 @@ import (
 	"time"
 
 	"pitot/bench/setup"
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
-	"pitot/internal/study/explain"
-	"pitot/internal/study/inspect"
+	"pitot/internal/analysis/explain"
+	"pitot/internal/analysis/inspect"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 )
 
 // condition is one that is made.

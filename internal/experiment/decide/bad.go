@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // Some launches are bad: another process is on the machine, a GPU is throttled, a kernel
@@ -282,7 +282,7 @@ func (m *mixture) isLikelier(logs [][]float64) bool {
 	}
 	taken := float64(len(m.effect) + len(m.level) - 1)
 	sd := max(m.before, math.Sqrt(squares/max(good-taken, 1)))
-	all, _ := stat.FitBlocks(logs)
+	all, _ := stats.FitBlocks(logs)
 	return (n-taken)*math.Log(all.SD/sd)-(n-good) > min(badGain*n, badEnough)
 }
 
@@ -302,8 +302,9 @@ func allBad(counted, bad, all int) float64 {
 	return p
 }
 
-// blockTrend returns the change of the machine's speed from block to block; nil where that is not known.
-func blockTrend(fit stat.Blocked, confidence float64) *stat.Difference {
+// blockTrend returns the change of the machine's speed from block to block; nil where that is not
+// known.
+func blockTrend(fit stats.Blocked, confidence float64) *stats.Difference {
 	if d, ok := fit.Trend(confidence); ok {
 		return &d
 	}

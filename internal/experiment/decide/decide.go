@@ -15,7 +15,7 @@ import (
 	"math"
 	"slices"
 
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // Problem holds the measurements so far, and the question. Configuration 0 is the baseline.
@@ -48,9 +48,10 @@ func (p *Problem) limitsBeyond(i int) Beyond {
 	return p.Beyond[i]
 }
 
-// loadDifference returns the difference between the loads of configurations b and a for the same money,
-// as ln. ok is false where the loads that were measured do not tell that it is no more, or no less.
-func (p *Problem) loadDifference(fit stat.Blocked, a, b int) (d stat.Difference, ok bool) {
+// loadDifference returns the difference between the loads of configurations b and a for the same
+// money, as ln. ok is false where the loads that were measured do not tell that it is no more, or
+// no less.
+func (p *Problem) loadDifference(fit stats.Blocked, a, b int) (d stats.Difference, ok bool) {
 	d, ok = fit.Difference(a, b, p.Confidence)
 	more := math.Log(p.weight(b) / p.weight(a))
 	least := p.limitsBeyond(b) == Above || p.limitsBeyond(a) == Below // it may be more than the estimate
@@ -60,7 +61,7 @@ func (p *Problem) loadDifference(fit stat.Blocked, a, b int) (d stat.Difference,
 	}
 	if ok && more != 0 {
 		d.Estimate, d.Lo, d.Hi = d.Estimate-more, d.Lo-more, d.Hi-more
-		d.P = 2 * stat.StudentCDF(-math.Abs(d.Estimate)/d.SE, d.DF)
+		d.P = 2 * stats.StudentCDF(-math.Abs(d.Estimate)/d.SE, d.DF)
 	}
 	return d, ok
 }
@@ -91,17 +92,17 @@ const (
 
 // Standing is where a configuration stands.
 type Standing struct {
-	Launches int            // that count
-	Bad      int            // that do not
-	Uneven   bool           // most of its launches carry much less than its others: all count, and nothing is claimed of it that bad launches would explain
-	Carries  float64        // geometric mean over launches that count
-	Interval *stat.Interval // of it, at the confidence asked for, by itself; nil: too few launches
+	Launches int             // that count
+	Bad      int             // that do not
+	Uneven   bool            // most of its launches carry much less than its others: all count, and nothing is claimed of it that bad launches would explain
+	Carries  float64         // geometric mean over launches that count
+	Interval *stats.Interval // of it, at the confidence asked for, by itself; nil: too few launches
 	// Sure are two bounds, each of which holds for all configurations and looks together; 0
 	// and +Inf where there are none. Where the machine gets slower they are for the last
 	// block, else for all in which it was measured.
-	Sure     stat.Interval
+	Sure     stats.Interval
 	Contract string // Meets, Misses or Undecided
-	Change   *stat.Difference
+	Change   *stats.Difference
 	Adjusted float64 // p of no change, corrected for the configurations and the looks; 1 where there is none
 	Left     int     // the block after which it was given up, 0 if it was not
 	Why      string  // it was given up
@@ -113,17 +114,17 @@ type Standing struct {
 // Decision is the result of the decision.
 type Decision struct {
 	Of       []Standing
-	Accepted int              // configuration, -1 for none
-	Leads    int              // the accepted one, else that which carries most of those not given up; -1 where none was measured
-	Same     bool             // all launches of a configuration carry the same in a block: what they differ by is not known
-	SD       float64          // between launches that count, of ln of the load; 0 where it is not known
-	Bad      []Bad            // launches that do not count, by configuration
-	Drift    *stat.Difference // of ln of the load, from block to block; nil: too few blocks
-	Slower   bool             // it is established that the machine gets slower
-	More     float64          // another that was not given up carries more than the one that leads by at most this share
-	Blocks   int              // that were looked at
-	Enough   bool             // nothing is left to be measured
-	Why      string           // there is enough: one of the Stop constants
+	Accepted int               // configuration, -1 for none
+	Leads    int               // the accepted one, else that which carries most of those not given up; -1 where none was measured
+	Same     bool              // all launches of a configuration carry the same in a block: what they differ by is not known
+	SD       float64           // between launches that count, of ln of the load; 0 where it is not known
+	Bad      []Bad             // launches that do not count, by configuration
+	Drift    *stats.Difference // of ln of the load, from block to block; nil: too few blocks
+	Slower   bool              // it is established that the machine gets slower
+	More     float64           // another that was not given up carries more than the one that leads by at most this share
+	Blocks   int               // that were looked at
+	Enough   bool              // nothing is left to be measured
+	Why      string            // there is enough: one of the Stop constants
 }
 
 // Why an experiment is over.
@@ -199,7 +200,7 @@ func Decide(p Problem) Decision {
 	blocks := 0
 	for i := range d.Of {
 		blocks = max(blocks, len(p.Carries[i]))
-		d.Of[i] = Standing{Contract: Undecided, Adjusted: 1, Sure: stat.Interval{Lo: 0, Hi: math.Inf(1)}}
+		d.Of[i] = Standing{Contract: Undecided, Adjusted: 1, Sure: stats.Interval{Lo: 0, Hi: math.Inf(1)}}
 	}
 	for b := 1; b <= blocks && !d.Enough; b++ {
 		last := b >= p.Planned
@@ -250,7 +251,7 @@ func (d *Decision) updateAfterBlock(p *Problem, block int, final bool) {
 	for i := range d.Of {
 		d.Of[i].countLaunches(logs[i])
 	}
-	fit, ok := stat.FitBlocks(logs)
+	fit, ok := stats.FitBlocks(logs)
 	if d.Same = !ok && fit.DF >= 1; d.Same { // as where each carries more than is looked for
 		fit.SD, ok = resolution, true
 	}
@@ -283,11 +284,11 @@ func (s *Standing) countLaunches(logs []float64) {
 
 // testConfigurations tests each configuration that was not given up: against what is wanted, and
 // against the baseline.
-func (d *Decision) testConfigurations(p *Problem, fit stat.Blocked, block int, share float64, final bool) {
+func (d *Decision) testConfigurations(p *Problem, fit stats.Blocked, block int, share float64, final bool) {
 	alpha := (1 - p.Confidence) * share
 	var alive []int
 	var differs []float64
-	changes := map[int]*stat.Difference{}
+	changes := map[int]*stats.Difference{}
 	for i := range d.Of {
 		if d.Of[i].Left == 0 {
 			alive = append(alive, i)
@@ -298,18 +299,18 @@ func (d *Decision) testConfigurations(p *Problem, fit stat.Blocked, block int, s
 	tail := alpha / float64(len(alive))
 	for _, i := range alive {
 		s := &d.Of[i]
-		s.Contract, s.Sure, s.Decides = Undecided, stat.Interval{Hi: math.Inf(1)}, 0
+		s.Contract, s.Sure, s.Decides = Undecided, stats.Interval{Hi: math.Inf(1)}, 0
 		m, ok := fit.Mean(i, p.Confidence)
 		if !ok || s.Launches < 2 {
 			continue
 		}
-		s.Interval = &stat.Interval{Lo: math.Exp(m.Lo), Hi: math.Exp(m.Hi)}
+		s.Interval = &stats.Interval{Lo: math.Exp(m.Lo), Hi: math.Exp(m.Hi)}
 		d.adjustForDrift(&m, p.Carries[i], i)
 		if p.limitsBeyond(i) != Below {
-			s.Sure.Lo = math.Exp(m.Estimate - stat.StudentQuantile(1-tail, m.DF)*m.SE)
+			s.Sure.Lo = math.Exp(m.Estimate - stats.StudentQuantile(1-tail, m.DF)*m.SE)
 		}
 		if tail := tail - d.allBad(i)*badBeyond(math.Log(p.Wanted)-m.Estimate); tail > 0 && p.limitsBeyond(i) != Above {
-			s.Sure.Hi = math.Exp(m.Estimate + stat.StudentQuantile(1-tail, m.DF)*m.SE)
+			s.Sure.Hi = math.Exp(m.Estimate + stats.StudentQuantile(1-tail, m.DF)*m.SE)
 		}
 		switch {
 		case s.Sure.Lo > p.Wanted:
@@ -330,7 +331,7 @@ func (d *Decision) testConfigurations(p *Problem, fit stat.Blocked, block int, s
 		changes[i] = &c
 		differs = append(differs, min(1, c.P+d.mistakenProbability(i, c.Estimate)))
 	}
-	differs = stat.Holm(differs)
+	differs = stats.Holm(differs)
 	n := 0
 	for i := range d.Of {
 		c, ok := changes[i]
@@ -363,7 +364,7 @@ const drifts = 0.01
 
 // adjustForDrift takes the mean of what a configuration carries to the last block, where it is
 // established that the machine gets slower: what it carried before is not promised then.
-func (d *Decision) adjustForDrift(m *stat.Difference, carries []float64, i int) {
+func (d *Decision) adjustForDrift(m *stats.Difference, carries []float64, i int) {
 	if !d.Slower {
 		return
 	}
@@ -411,21 +412,21 @@ func (d *Decision) allBad(i int) float64 {
 
 // launchesNeeded is about how many launches would tell a mean from something that is so far away,
 // 0 where it takes more than anyone would start.
-func launchesNeeded(m stat.Difference, tail, away, n float64) int {
+func launchesNeeded(m stats.Difference, tail, away, n float64) int {
 	const most = 200
 	for k := n + 1; k <= most; k++ {
-		if stat.StudentQuantile(1-tail, m.DF*k/n)*m.SE*math.Sqrt(n/k) < away {
+		if stats.StudentQuantile(1-tail, m.DF*k/n)*m.SE*math.Sqrt(n/k) < away {
 			return int(k)
 		}
 	}
 	return 0
 }
 
-// chooseConfiguration accepts a configuration: the baseline, if it meets the contract and no other that
-// does is established to carry more; else the one that carries most of those that meet it.
-// Where the one chosen may lose more than the precision that is asked for, and of another
-// it is established that it does not, that other is accepted.
-func (d *Decision) chooseConfiguration(p *Problem, fit stat.Blocked, known bool, share float64) {
+// chooseConfiguration accepts a configuration: the baseline, if it meets the contract and no other
+// that does is established to carry more; else the one that carries most of those that meet it.
+// Where the one chosen may lose more than the precision that is asked for, and of another it is
+// established that it does not, that other is accepted.
+func (d *Decision) chooseConfiguration(p *Problem, fit stats.Blocked, known bool, share float64) {
 	d.Accepted, d.Leads, d.More = -1, -1, math.Inf(1)
 	alpha := 1 - p.Confidence
 	best, worth := -1, func(i int) float64 { return d.Of[i].Carries / p.weight(i) }
@@ -481,7 +482,7 @@ func (d *Decision) chooseConfiguration(p *Problem, fit stat.Blocked, known bool,
 
 // boundOthers says how much more another may carry than the one that leads, by bounds that hold
 // for all of them together.
-func (d *Decision) boundOthers(p *Problem, fit stat.Blocked, share float64) {
+func (d *Decision) boundOthers(p *Problem, fit stats.Blocked, share float64) {
 	d.More = math.Inf(1)
 	var others []int
 	for i := range d.Of {
@@ -499,7 +500,7 @@ func (d *Decision) boundOthers(p *Problem, fit stat.Blocked, share float64) {
 		if !ok || tail <= 0 {
 			return
 		}
-		most = max(most, c.Estimate+stat.StudentQuantile(1-tail, c.DF)*c.SE)
+		most = max(most, c.Estimate+stats.StudentQuantile(1-tail, c.DF)*c.SE)
 	}
 	const stated = 1 // beyond twice as much it says nothing
 	if most <= stated {

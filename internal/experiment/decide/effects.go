@@ -3,7 +3,7 @@ package decide
 import (
 	"math"
 
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // Line is one metric of one row: what launches measured of it.
@@ -46,7 +46,7 @@ func EstimateEffects(lines []Line, d Decision, p Problem) (list []Effect) {
 				}
 			}
 		}
-		fit, ok := stat.FitBlocks(values)
+		fit, ok := stats.FitBlocks(values)
 		for i := 1; i < len(values); i++ {
 			e := Effect{Line: n, Configuration: i, Adjusted: 1}
 			if !e.fillMeans(values[0], values[i], line.Share) {
@@ -69,7 +69,7 @@ func EstimateEffects(lines []Line, d Decision, p Problem) (list []Effect) {
 			list = append(list, e)
 		}
 	}
-	for n, x := range stat.Holm(ps) {
+	for n, x := range stats.Holm(ps) {
 		list[at[n]].Adjusted = min(1, x/(1-capacityPart))
 	}
 	return list

@@ -3,7 +3,7 @@ package decide
 import (
 	"math"
 
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // power is the share of experiments in which an effect of the smallest size is established.
@@ -28,5 +28,5 @@ func SmallestEffect(sd float64, comparisons, configurations, launches int, confi
 // DetectableEffect is the effect that a t test at a level establishes in four of five
 // experiments, by its standard error and degrees of freedom.
 func DetectableEffect(se, df, alpha float64) float64 {
-	return (stat.StudentQuantile(1-alpha/2, df) + stat.StudentQuantile(power, df)) * se
+	return (stats.StudentQuantile(1-alpha/2, df) + stats.StudentQuantile(power, df)) * se
 }

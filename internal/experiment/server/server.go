@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/data/rundir"
+	"pitot/internal/results/rundir"
 	"pitot/internal/say"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"pitot/internal/say"
-	"pitot/internal/twin/engines"
+	"pitot/internal/sim/engines"
 )
 
 // Setting is one of an engine, by the name that the engine has for it, with underscores.

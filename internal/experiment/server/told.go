@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/twin/engines"
+	"pitot/internal/sim/engines"
 )
 
 // What a server tells of its settings comes as JSON, as a command line, as the lines that

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/data/result"
+	"pitot/internal/client/api"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/stat"
-	"pitot/internal/wire/api"
+	"pitot/internal/stats"
 )
 
 // writeAIPerf writes the summary of a run of one point. Latencies count from
@@ -108,7 +108,7 @@ func (a *aiperfRun) write(w io.Writer, run *result.Run, c *cohort) error {
 			sum += x
 		}
 		if len(values) > 0 {
-			stat.SortFloat64(values)
+			stats.SortFloat64(values)
 			aiperfBlock(o, tag, unit, spreadOf(values, 1), sum)
 		}
 		return sum

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 )
 

@@ -1,8 +1,8 @@
 package export
 
 import (
-	"pitot/internal/data/result"
-	"pitot/internal/wire/api"
+	"pitot/internal/client/api"
+	"pitot/internal/results/result"
 )
 
 // toolAlias returns another tool's name for the API that a run spoke. It returns the API's own name

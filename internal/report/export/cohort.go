@@ -6,11 +6,11 @@ import (
 	"math"
 	"slices"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/data/spill"
-	"pitot/internal/measure"
+	"pitot/internal/metrics"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
+	"pitot/internal/results/spill"
 )
 
 // cohort holds what other tools know of a point: the requests due in its window, each with the gaps
@@ -43,7 +43,7 @@ func (c *cohort) inOrderSent(yield func(*request) bool) {
 
 // request holds what is kept of one request.
 type request struct {
-	measured                          measure.Request // by Pitot's definitions
+	measured                          metrics.Request // by Pitot's definitions
 	id                                int64
 	due, eligible, ready, sent        int64
 	first, last, done                 int64
@@ -116,7 +116,7 @@ func eachCohort(run *result.Run, dir string, take func(*cohort) error) error {
 
 func (g *gathering) readPoints(run *result.Run, dir string) iter.Seq2[*cohort, error] {
 	return func(yield func(*cohort, error) bool) {
-		g.run, g.at, g.gatherer = run, -1, measure.NewGatherer(nil)
+		g.run, g.at, g.gatherer = run, -1, metrics.NewGatherer(nil)
 		if g.store == nil && g.earliest == 0 {
 			g.store = spill.New(dir, sortMemory)
 			defer g.store.Close()
@@ -165,7 +165,7 @@ type gathering struct {
 	store      *spill.Store // for the requests, where not only so many are kept
 	at         int          // index of the point, -1 before the first
 	c          cohort
-	gatherer   *measure.Gatherer
+	gatherer   *metrics.Gatherer
 	streams    record.Join[flight]
 }
 
@@ -173,7 +173,7 @@ type gathering struct {
 type flight struct {
 	last   int64
 	gaps   []int64
-	stream measure.Stream
+	stream metrics.Stream
 }
 
 func (g *gathering) beginPoint(point int) {

@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 )
 

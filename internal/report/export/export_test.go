@@ -19,11 +19,11 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
+	"pitot/internal/analysis/tools"
 	_ "pitot/internal/rapidtest" // the same draws each time
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/study/tools"
 )
 
 // Of a damaged run what is whole is written, and the user's error says so.
@@ -134,7 +134,7 @@ func TestEveryFormat(t *testing.T) {
 
 // The keys of a line are those that SGLang 0.5.23 itself wrote.
 func TestSGLangHasSGLangsKeys(t *testing.T) {
-	theirs, err := os.ReadFile(filepath.Join("../../study/tools/testdata", "sglang-0.5.jsonl"))
+	theirs, err := os.ReadFile(filepath.Join("../../analysis/tools/testdata", "sglang-0.5.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestAIPerf(t *testing.T) {
 			t.Errorf("%s %s is %v, want %v", c.tag, c.key, got, c.want)
 		}
 	}
-	theirs, err := os.ReadFile(filepath.Join("../../study/tools/testdata", "aiperf-0.13.json"))
+	theirs, err := os.ReadFile(filepath.Join("../../analysis/tools/testdata", "aiperf-0.13.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package export
 import (
 	"math"
 
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // spread is a sample as the Python tools describe one: numpy's mean, its
@@ -17,7 +17,7 @@ type spread struct {
 }
 
 // spreadOf describes sorted values; unit is what one of the result is of them.
-func spreadOf[T stat.Number](sorted []T, unit float64) spread {
+func spreadOf[T stats.Number](sorted []T, unit float64) spread {
 	n := len(sorted)
 	if n == 0 {
 		return spread{at: func(float64) float64 { return 0 }}
@@ -35,7 +35,7 @@ func spreadOf[T stat.Number](sorted []T, unit float64) spread {
 		n: n, mean: mean / unit, sd: math.Sqrt(squares/float64(n)) / unit,
 		min: float64(sorted[0]) / unit, max: float64(sorted[n-1]) / unit,
 		at: func(p float64) float64 {
-			i, frac := stat.LinearRank(int64(n), p/100)
+			i, frac := stats.LinearRank(int64(n), p/100)
 			x := float64(sorted[i-1])
 			if frac > 0 {
 				x += frac * (float64(sorted[i]) - x)

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
-	"pitot/internal/measure"
+	"pitot/internal/metrics"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 )
 
@@ -28,8 +28,8 @@ var (
 )
 
 // exposedMetrics are the metrics of requests that reports lead with, and the gaps.
-func exposedMetrics() (list []measure.Definition) {
-	for _, d := range measure.Definitions() {
+func exposedMetrics() (list []metrics.Definition) {
+	for _, d := range metrics.Definitions() {
 		if d.Unit == metric.Milliseconds && (d.Request != nil && d.Show == metric.Headline || d.Exposed != "") {
 			list = append(list, d)
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 )
 
 // The JSON trace event format, which ui.perfetto.dev and chrome://tracing open.
@@ -148,7 +148,8 @@ func loadOf(p *result.Point) string {
 	return "load not known"
 }
 
-// slots gives each request the lowest slot that is free: of each the time at which it is free again.
+// slots gives each request the lowest slot that is free: of each the time at which it is free
+// again.
 type slots []int64
 
 // takeSlot gives a slot, counted from 1, from one time to another; requests come in the order in

@@ -5,16 +5,16 @@ import (
 	"maps"
 	"slices"
 
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/measure"
+	"pitot/internal/metrics"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
 )
 
 // session is a row of the table of sessions: what measure says of its requests, and what
 // the server counted.
 type session struct {
 	number int64
-	measure.Session
+	metrics.Session
 	output, cached int64
 	told           int // requests whose cached tokens are known
 }
@@ -37,7 +37,7 @@ func sessionColumns() []column[session] {
 		{"asked", int64(0), true, "requests that came due", func(_ *cohort, s *session) any { return int64(s.Asked) }},
 		{"answered", int64(0), true, "requests that were answered to their end", func(_ *cohort, s *session) any { return int64(s.Answered) }},
 		{"final_s", 0., false, "of a finished one: from when its first request was due to the end of the last answer", func(_ *cohort, s *session) any {
-			if !s.Begun || s.Outcome() != measure.SessionFinished {
+			if !s.Begun || s.Outcome() != metrics.SessionFinished {
 				return nil
 			}
 			return float64(s.End-s.Due) / 1e9
@@ -83,7 +83,7 @@ func sessionsOf(run *result.Run, dir string, take func(*cohort, *session) error)
 			s = &session{number: q.session}
 			found[q.session] = s
 		}
-		s.Add(measure.Turn{
+		s.Add(metrics.Turn{
 			First: !q.follows, Due: q.due, Done: q.done, Turn: q.turn, Turns: q.turns, History: q.history, Prompt: q.inputTokens(),
 			OK: q.wasAnswered(), Stopped: q.errorClass == record.ErrInterrupted,
 		})

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 )
 
 // writeSGLang writes one line for each point. Its figures are vLLM's, described

@@ -3,9 +3,9 @@ package export
 import (
 	"encoding/binary"
 
-	"pitot/internal/data/record"
-	"pitot/internal/data/spill"
-	"pitot/internal/measure"
+	"pitot/internal/metrics"
+	"pitot/internal/results/record"
+	"pitot/internal/results/spill"
 )
 
 // A table has every request of a run, in the order in which they were sent, which
@@ -20,7 +20,7 @@ const longestWord = 1 << 13
 
 // requestCodec returns the codec that stores requests in a file.
 func requestCodec() spill.Codec[request] {
-	measured := measure.RequestCodec()
+	measured := metrics.RequestCodec()
 	return spill.Codec[request]{
 		Key: func(q *request) (int64, int64) { return q.sentOrDue(), q.id },
 		Append: func(to []byte, q *request) []byte {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pitot/internal/data/record"
-	"pitot/internal/data/spill"
-	"pitot/internal/measure"
+	"pitot/internal/metrics"
+	"pitot/internal/results/record"
+	"pitot/internal/results/spill"
 )
 
 // cells is what the table has of requests.
@@ -56,7 +56,7 @@ func TestPutAsideIsTheSame(t *testing.T) {
 // What is put aside of a request comes back, into one that held another.
 func TestRequestCodec(t *testing.T) {
 	codec := requestCodec()
-	gatherer := measure.NewGatherer(nil)
+	gatherer := metrics.NewGatherer(nil)
 	r := rand.New(rand.NewPCG(1, 1))
 	list := requestColumns()
 	run, dir := sampleRun(t)
@@ -72,7 +72,7 @@ func TestRequestCodec(t *testing.T) {
 		row.ID, row.Due, row.Sent, row.FirstToken, row.LastToken, row.Done = stamp(), stamp(), stamp(), stamp(), stamp(), stamp()
 		row.CompletionTokens, row.PromptTokens, row.Stream = int32(stamp()%1000), int32(stamp()%1000), r.IntN(2) == 0
 		row.Outcome, row.Class, row.Error, row.Detail, row.Finish = record.Outcome(r.IntN(4)), word(), word(), word(), word()
-		var stream measure.Stream
+		var stream metrics.Stream
 		for range r.IntN(3) {
 			gatherer.Chunk(&stream, &record.Chunk{T: stamp(), Tokens: 1})
 		}

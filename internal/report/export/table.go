@@ -12,10 +12,10 @@ import (
 	"strings"
 	"unicode"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/parquet"
-	"pitot/internal/data/result"
-	"pitot/internal/measure"
+	"pitot/internal/metrics"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/parquet"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 )
 
@@ -111,7 +111,7 @@ func requestColumns() []column[request] {
 		{"turn", int64(0), false, "in its session, from 1", func(_ *cohort, q *request) any { return inSession(int64(q.turn)+1, q) }},
 		{"history_tokens", int64(0), false, "of the prompt, that were asked or answered before in its session", func(_ *cohort, q *request) any { return inSession(countOrNull(q.history), q) }},
 	}...)
-	for _, d := range measure.Definitions() {
+	for _, d := range metrics.Definitions() {
 		taken := slices.ContainsFunc(list, func(c column[request]) bool { return c.name == d.ColumnName() })
 		if d.Request == nil || taken {
 			continue

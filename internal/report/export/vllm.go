@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // The result JSON of `vllm bench serve`, as vLLM 0.32 writes it
@@ -121,7 +121,7 @@ func newBenchmark(c *cohort, v VLLM) *Benchmark {
 		b.all = float64(b.input+b.output) / b.duration
 	}
 	for _, values := range [][]float64{b.ttfts, b.tpots, b.e2els, b.queues, b.queued} {
-		stat.SortFloat64(values)
+		stats.SortFloat64(values)
 	}
 	if b.completed > 0 {
 		b.findPeaks(begin)

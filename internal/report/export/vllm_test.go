@@ -13,9 +13,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/study/tools"
+	"pitot/internal/analysis/tools"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
 )
 
 // A run of a few requests with times known to the nanosecond: two ended well,
@@ -125,7 +125,7 @@ func TestVLLMHasVLLMsKeys(t *testing.T) {
 	run, dir := sampleRun(t)
 	run.Notes = nil
 	for file, detailed := range map[string]bool{"vllm-0.32.json": false, "vllm-0.32-detailed.json": true} {
-		want, err := os.ReadFile(filepath.Join("../../study/tools/testdata", file))
+		want, err := os.ReadFile(filepath.Join("../../analysis/tools/testdata", file))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,12 +13,12 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/measure"
+	"pitot/internal/metrics"
 	"pitot/internal/report/export"
-	"pitot/internal/stat"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
+	"pitot/internal/stats"
 )
 
 // crowd is the records of a load of requests that ended in every way: well,
@@ -89,13 +89,13 @@ func crowd(n int, rng *rand.Rand) record.Frame {
 }
 
 // saved is a run of one point with its records in a directory.
-func saved(t *testing.T, f record.Frame, s measure.Setup) (*result.Run, string) {
+func saved(t *testing.T, f record.Frame, s metrics.Setup) (*result.Run, string) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := record.WriteParquet(dir, func(yield func(record.Frame, error) bool) { yield(f, nil) }); err != nil {
 		t.Fatal(err)
 	}
-	fold := measure.NewFold(s)
+	fold := metrics.NewFold(s)
 	fold.Add(f)
 	return &result.Run{Schema: result.Schema, Points: []result.Point{fold.Point()}}, dir
 }
@@ -135,7 +135,7 @@ func exported(t *testing.T, run *result.Run, dir, format string) []byte {
 func TestResultChartsAndTablesAgree(t *testing.T) {
 	for seed := range uint64(5) {
 		const ms = int64(1e6)
-		run, dir := saved(t, crowd(1500, rand.New(rand.NewPCG(seed, 1))), measure.Setup{T0: 2000 * ms, T1: 13_000 * ms, Stamps: "kernel"})
+		run, dir := saved(t, crowd(1500, rand.New(rand.NewPCG(seed, 1))), metrics.Setup{T0: 2000 * ms, T1: 13_000 * ms, Stamps: "kernel"})
 		p := &run.Points[0]
 		series, err := ReadSeries(dir, run)
 		if err != nil || len(series) != 1 {
@@ -205,7 +205,7 @@ func TestResultChartsAndTablesAgree(t *testing.T) {
 				}
 			}
 			for q, want := range map[float64]*float64{.5: m.s.P50, .9: m.s.P90, .95: m.s.P95, .99: m.s.P99} {
-				k := stat.Rank(n, q)
+				k := stats.Rank(n, q)
 				if want == nil { // the rank falls among those that are longer
 					if k <= int64(len(values)) {
 						t.Errorf("p%v of %s: %v in the table, nothing in the result: %v", 100*q, m.name, values[k-1], m.s.Withheld)

@@ -12,12 +12,12 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
 	"pitot/internal/report"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // A chart is what page.js draws, and what the table behind it and its CSV hold.
@@ -467,7 +467,7 @@ func curveMarks(run *result.Run) (marks []mark) {
 			marks = append(marks, mark{Axis: "x", At: k.Load, Name: "knee", Tone: 1})
 		}
 		if c.UnstableFrom != nil {
-			marks = append(marks, mark{Axis: "x", At: *c.UnstableFrom, Open: true, Name: string(stat.Unstable), Tone: 2})
+			marks = append(marks, mark{Axis: "x", At: *c.UnstableFrom, Open: true, Name: string(stats.Unstable), Tone: 2})
 		}
 	}
 	return marks

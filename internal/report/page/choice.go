@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 
+	"pitot/internal/analysis/choose"
 	"pitot/internal/report"
 	"pitot/internal/say"
-	"pitot/internal/study/choose"
 )
 
 // choiceView holds what the page of a choice says.

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
+	"pitot/internal/analysis/compare"
 	"pitot/internal/experiment"
 	"pitot/internal/report"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/stat"
-	"pitot/internal/study/compare"
+	"pitot/internal/stats"
 )
 
 // comparisonView holds what the page of a comparison says.
@@ -355,7 +355,7 @@ func unstableMarks(c *compare.Curve) (marks []mark) {
 	}
 	if alike && len(marks) > 0 {
 		marks = marks[:1]
-		marks[0].Name = string(stat.Unstable)
+		marks[0].Name = string(stats.Unstable)
 	}
 	return marks
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
+	"pitot/internal/analysis/compare"
 	_ "pitot/internal/rapidtest" // the same draws each time
 	"pitot/internal/report"
 	"pitot/internal/report/reporttest"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/stat"
-	"pitot/internal/study/compare"
+	"pitot/internal/stats"
 )
 
 // comparisonPage renders a comparison's page.
@@ -258,7 +258,7 @@ func TestComparisonPageAlways(t *testing.T) {
 				if rapid.Bool().Draw(t, "second") {
 					q, rate := *p, extreme.Draw(t, "rate")
 					q.Load.Rate = &rate
-					q.Stability = rapid.SampledFrom([]stat.Stability{stat.Stable, stat.Unstable, stat.Undecided}).Draw(t, "stability")
+					q.Stability = rapid.SampledFrom([]stats.Stability{stats.Stable, stats.Unstable, stats.Undecided}).Draw(t, "stability")
 					run.Points = append(run.Points, q)
 				}
 				s.Runs = append(s.Runs, compare.Source{Path: name, Run: run})

@@ -4,11 +4,11 @@ import (
 	"math"
 	"slices"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
 	"pitot/internal/report"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // costCharts show what tokens cost at each load: against the latency that is paid for
@@ -59,7 +59,7 @@ func frontOfCost(run *result.Run, usd axis) *chart {
 		p := &run.Points[i]
 		s := p.Metrics.SummaryOf(name)
 		x := s.Value(key)
-		if x == nil || i == run.UnderWay() || p.Cost == nil || p.Cost.USDPerMOutput == nil || p.Stability == stat.Unstable {
+		if x == nil || i == run.UnderWay() || p.Cost == nil || p.Cost.USDPerMOutput == nil || p.Stability == stats.Unstable {
 			continue
 		}
 		one := place{x: *x, y: *p.Cost.USDPerMOutput, load: say.Decimal(p.Load.Value(), 3) + report.LoadSuffix(overLoad), few: slices.Contains(s.Few, key)}
@@ -73,7 +73,7 @@ func frontOfCost(run *result.Run, usd axis) *chart {
 		gain, cost = append(gain, -p.x), append(cost, p.y)
 	}
 	front := drawn{Name: "front", Kind: "line", Tone: 1, Faint: true, Plain: true}
-	for _, i := range stat.Pareto(gain, cost) {
+	for _, i := range stats.Pareto(gain, cost) {
 		front.addPoint(all[i].x, all[i].y)
 	}
 	c.Series = []drawn{front}

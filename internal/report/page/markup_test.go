@@ -14,9 +14,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pitot/internal/analysis/choose"
 	"pitot/internal/experiment"
 	"pitot/internal/report"
-	"pitot/internal/study/choose"
 )
 
 // Whatever a text is, a browser reads it as that text and nothing more, as content and as

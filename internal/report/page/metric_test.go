@@ -13,18 +13,18 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/data/result/resulttest"
-	"pitot/internal/measure"
-	"pitot/internal/measure/judge"
+	"pitot/internal/analysis/compare"
+	"pitot/internal/capacity"
+	"pitot/internal/metrics"
+	"pitot/internal/metrics/validity"
 	"pitot/internal/report"
 	"pitot/internal/report/export"
 	"pitot/internal/report/page"
-	"pitot/internal/run/search"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
+	"pitot/internal/results/result/resulttest"
 	"pitot/internal/slo"
-	"pitot/internal/study/compare"
 )
 
 // slack is a metric that the catalogue does not have: one entry, and one function.
@@ -33,22 +33,22 @@ var slack = &metric.Metric{
 	Unit: metric.Milliseconds, Better: metric.Lower, Stream: true, Steady: true, Limit: true, Show: metric.Headline, Compared: []string{"p50", "p99"},
 }
 
-func takeSlack(q *measure.Request, until int64) (float64, measure.State) {
+func takeSlack(q *metrics.Request, until int64) (float64, metrics.State) {
 	ns, is := q.Generation(until)
 	return ns / 2, is
 }
 
 // hop and asked are metrics of gaps and of the window, prompts is one that the server
 // tells.
-func further() (metrics []measure.Definition, signals []metric.Signal) {
+func further() (definitions []metrics.Definition, signals []metric.Signal) {
 	hop := &metric.Metric{Name: "hop", Key: "hop_ms", Label: "hop", Help: "gaps between arrivals", Of: metric.Gap, Unit: metric.Milliseconds, Better: metric.Lower, Stream: true, Show: metric.Row}
 	asked := &metric.Metric{Name: "asked tok/s", Key: "window.asked_tokens_per_s", Label: "asked", Help: "tokens of the prompts that came due", Of: metric.Window, Unit: metric.TokensPerS}
 	prompts := &metric.Metric{Name: "prompts", Key: "server.prompts", Label: "prompts", Help: "prompts that the server read", Of: metric.Server, Unit: metric.Count}
-	return []measure.Definition{
-			{Metric: hop, Gaps: func(_ *measure.Stream, r *record.Row, take func(int64, measure.State)) {
-				take(r.LastToken-r.FirstToken, measure.Known)
+	return []metrics.Definition{
+			{Metric: hop, Gaps: func(_ *metrics.Stream, r *record.Row, take func(int64, metrics.State)) {
+				take(r.LastToken-r.FirstToken, metrics.Known)
 			}},
-			{Metric: asked, Count: func(_ *measure.Stream, r *record.Row, window *judge.Conditions) int64 {
+			{Metric: asked, Count: func(_ *metrics.Stream, r *record.Row, window *validity.Conditions) int64 {
 				if !window.InWindow(r.Due) {
 					return 0
 				}
@@ -78,7 +78,7 @@ func sent(id, due, first, rest int64) record.Frame {
 }
 
 // measured is a run of some points whose answers take longer by a factor.
-func measured(t *testing.T, launch int, points int, factor float64) (*result.Run, *measure.Fold) {
+func measured(t *testing.T, launch int, points int, factor float64) (*result.Run, *metrics.Fold) {
 	t.Helper()
 	grammar := slo.Grammar{Metrics: withSlack()}
 	objective, err := grammar.Parse("p99 slack<5s")
@@ -90,15 +90,15 @@ func measured(t *testing.T, launch int, points int, factor float64) (*result.Run
 		Environment: result.Environment{Stamps: "virtual"}, Target: result.Target{Kind: "sim", Model: "m", Server: map[string]string{}},
 		Workload: json.RawMessage(`{"kind":"random","sampling":{}}`), Notes: map[string]string{}, Launch: fmt.Sprint(launch), Verdict: result.Valid,
 	}
-	var fold *measure.Fold
+	var fold *metrics.Fold
 	more, signals := further()
 	for k := range points {
 		rate := 10 * float64(k+1)
 		const seconds = 60
 		n := int64(rate * seconds)
-		fold = measure.NewFold(measure.Setup{
+		fold = metrics.NewFold(metrics.Setup{
 			T1: seconds * 1e9, Stamps: "virtual", Load: result.Load{Loop: "open", Rate: &rate, Arrival: "constant"}, Residence: 200e6, SLO: objective,
-			Metrics: append(append(measure.Definitions(), measure.Definition{Metric: slack, Request: takeSlack}), more...), Signals: append(metric.FromSignals(), signals...),
+			Metrics: append(append(metrics.Definitions(), metrics.Definition{Metric: slack, Request: takeSlack}), more...), Signals: append(metric.FromSignals(), signals...),
 		})
 		sample := func(at int64, x float64) {
 			fold.Add(record.Frame{Samples: []record.Sample{
@@ -173,7 +173,7 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 		return compiled.Validate(v)
 	}
 	more, _ := further()
-	schema, err := os.ReadFile("../../data/result/schema.json")
+	schema, err := os.ReadFile("../../results/result/schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 	}
 
 	repeated, _ := measured(t, 2, 1, 1)
-	if r := search.SummarizeRepeats(append(repeated.Points, run.Points...)); r.Median["server.queue_ms"] == 0 || r.Median["slack_ms.p50"] == 0 || r.Spread["slack_ms.p99"] == [2]float64{} {
+	if r := capacity.SummarizeRepeats(append(repeated.Points, run.Points...)); r.Median["server.queue_ms"] == 0 || r.Median["slack_ms.p50"] == 0 || r.Spread["slack_ms.p99"] == [2]float64{} {
 		t.Errorf("repeats: %+v", r)
 	}
 

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
 	"pitot/internal/report"
 	"pitot/internal/report/reporttest"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 )
 
 // faces are what a run looks like in each.

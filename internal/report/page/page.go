@@ -14,12 +14,12 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
+	"pitot/internal/analysis/compare"
 	"pitot/internal/report"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/stat"
-	"pitot/internal/study/compare"
+	"pitot/internal/stats"
 )
 
 var (
@@ -116,7 +116,7 @@ func toneClass(word string) string {
 	switch word {
 	case string(result.Fail), string(result.Invalid), string(result.Failing), compare.Slower, compare.Worse:
 		return "bad"
-	case string(result.Flag), string(stat.Unstable):
+	case string(result.Flag), string(stats.Unstable):
 		return "warn"
 	case compare.Faster, compare.Better:
 		return "good"

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
 	"pitot/internal/report"
 	"pitot/internal/report/export"
 	"pitot/internal/report/reporttest"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 )
 

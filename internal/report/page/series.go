@@ -10,12 +10,12 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/data/spill"
-	"pitot/internal/measure"
-	"pitot/internal/stat"
+	"pitot/internal/metrics"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
+	"pitot/internal/results/spill"
+	"pitot/internal/stats"
 	"pitot/internal/telemetry"
 )
 
@@ -158,10 +158,10 @@ type gather struct {
 	t0, t1, end int64
 	bin         int64 // nanoseconds
 
-	definitions []measure.Definition // whose distributions are drawn
-	gatherer    *measure.Gatherer
-	stream      measure.Stream // of the request whose row has come
-	streams     record.Join[[]measure.Stamp]
+	definitions []metrics.Definition // whose distributions are drawn
+	gatherer    *metrics.Gatherer
+	stream      metrics.Stream // of the request whose row has come
+	streams     record.Join[[]metrics.Stamp]
 
 	due, served, lost []int64
 	tokens            []float64
@@ -189,11 +189,11 @@ type sample struct {
 }
 
 // addValue takes in the metric of one request, if it has it.
-func (s *sample) addValue(x float64, is measure.State) {
+func (s *sample) addValue(x float64, is metrics.State) {
 	switch is {
-	case measure.Known:
+	case metrics.Known:
 		s.values.Add(x)
-	case measure.Longer:
+	case metrics.Longer:
 		s.longer++
 	}
 }
@@ -209,7 +209,7 @@ func newGather(p *result.Point, size detail, store *spill.Store) *gather {
 	g := &gather{
 		size: size, t0: ns(p.Seconds.Warmup),
 		first: dots{most: size.dots}, errors: map[string]*dots{}, gaps: map[string]*gapCounts{}, spread: map[string]*sample{},
-		gatherer: measure.NewGatherer(nil),
+		gatherer: metrics.NewGatherer(nil),
 	}
 	g.t1 = g.t0 + ns(p.Seconds.Window)
 	g.end = max(g.t1+ns(p.Seconds.Drain), 1)
@@ -217,7 +217,7 @@ func newGather(p *result.Point, size detail, store *spill.Store) *gather {
 	n := int((g.end-1)/g.bin) + 1
 	g.due, g.served, g.lost, g.tokens = make([]int64, n), make([]int64, n), make([]int64, n), make([]float64, n)
 	g.partial, g.whole = make([]int64, n), make([]int64, n+1)
-	for _, d := range measure.Definitions() {
+	for _, d := range metrics.Definitions() {
 		switch {
 		case d.Show == metric.Data || d.Unit != metric.Milliseconds:
 			continue
@@ -232,19 +232,19 @@ func newGather(p *result.Point, size detail, store *spill.Store) *gather {
 	}
 	g.heat = newHeat(g.end, size)
 	g.slow.size, g.random.size = size.traces, size.traces
-	g.streams = record.Join[[]measure.Stamp]{
-		Chunk: func(stamps *[]measure.Stamp, c *record.Chunk) {
-			*stamps = append(*stamps, measure.Stamp{T: c.T, Tokens: c.Tokens, Choice: c.Choice})
+	g.streams = record.Join[[]metrics.Stamp]{
+		Chunk: func(stamps *[]metrics.Stamp, c *record.Chunk) {
+			*stamps = append(*stamps, metrics.Stamp{T: c.T, Tokens: c.Tokens, Choice: c.Choice})
 		},
-		Row:   func(r *record.Row, stamps *[]measure.Stamp) { g.addRow(r, *stamps) },
-		Reset: func(stamps *[]measure.Stamp) { *stamps = (*stamps)[:0] },
+		Row:   func(r *record.Row, stamps *[]metrics.Stamp) { g.addRow(r, *stamps) },
+		Reset: func(stamps *[]metrics.Stamp) { *stamps = (*stamps)[:0] },
 	}
 	return g
 }
 
 // measureRequest returns the request that a row and its events describe, by times as they were
 // stamped.
-func (g *gather) measureRequest(r *record.Row, chunks []measure.Stamp) measure.Request {
+func (g *gather) measureRequest(r *record.Row, chunks []metrics.Stamp) metrics.Request {
 	g.stream.Reset()
 	var c record.Chunk
 	for i := range chunks {
@@ -281,13 +281,13 @@ func (g *gather) addFrame(f *record.Frame) {
 }
 
 // addRow takes in a request with its chunks.
-func (g *gather) addRow(r *record.Row, chunks []measure.Stamp) {
+func (g *gather) addRow(r *record.Row, chunks []metrics.Stamp) {
 	if g.requests++; r.LostWithWorker() {
 		return
 	}
 	q := g.measureRequest(r, chunks)
 	g.countFlow(r, chunks, &g.stream.Events)
-	if _, is := q.TTFT(measure.Response, g.end); is == measure.Known {
+	if _, is := q.TTFT(metrics.Response, g.end); is == metrics.Known {
 		g.first.addDot(dot{r.Due, r.FirstToken - r.Due})
 	}
 	// What was under way when the load ended and belonged to no window was let go.
@@ -322,7 +322,7 @@ func (g *gather) addRow(r *record.Row, chunks []measure.Stamp) {
 }
 
 // countFlow counts by stamp whatever falls in a bin, from any request.
-func (g *gather) countFlow(r *record.Row, chunks []measure.Stamp, events *measure.Events) {
+func (g *gather) countFlow(r *record.Row, chunks []metrics.Stamp, events *metrics.Events) {
 	if r.Due >= 0 && r.Due < g.end {
 		g.due[g.binOf(r.Due)]++
 	}
@@ -377,7 +377,7 @@ func (g *gather) countFlow(r *record.Row, chunks []measure.Stamp, events *measur
 }
 
 // addCohort adds a request that was due in the window to the distributions.
-func (g *gather) addCohort(r *record.Row, q *measure.Request) {
+func (g *gather) addCohort(r *record.Row, q *metrics.Request) {
 	for i := range g.definitions {
 		switch d := &g.definitions[i]; {
 		case d.Request != nil:
@@ -557,7 +557,7 @@ func thinRanks(values *spill.Numbers, n int64, even int) Spread {
 // percentiles, and in equal steps of log(1 − p) above them.
 func rankList(n int64, even int) []int64 {
 	list := []int64{1, n}
-	addRank := func(p float64) { list = append(list, stat.Rank(n, p)) }
+	addRank := func(p float64) { list = append(list, stats.Rank(n, p)) }
 	for i := 1; i < even; i++ {
 		addRank(float64(i) / float64(even))
 	}
@@ -601,12 +601,12 @@ func gapEdge(bin int) int64 {
 }
 
 // countGaps counts a gap, if it came to its end.
-func (g *gapCounts) countGaps(ns int64, is measure.State) {
+func (g *gapCounts) countGaps(ns int64, is metrics.State) {
 	switch is {
-	case measure.Known:
+	case metrics.Known:
 		g.counts[gapBin(ns)]++
 		g.n++
-	case measure.Longer:
+	case metrics.Longer:
 		g.longer++
 	}
 }
@@ -677,7 +677,7 @@ func newHeat(end int64, size detail) heat {
 	return heat{nx: nx, ny: size.heatY, dx: dx, dy: 1e6, cells: make([]int64, nx*size.heatY)}
 }
 
-func (h *heat) addRequest(due int64, chunks []measure.Stamp) {
+func (h *heat) addRequest(due int64, chunks []metrics.Stamp) {
 	if len(chunks) == 0 || due < 0 {
 		return
 	}
@@ -733,7 +733,7 @@ func (t *top) admitsRank(rank uint64) bool {
 	return len(t.list) < t.size || t.size > 0 && rank > t.list[0].rank
 }
 
-func (t *top) addTrace(r Trace, chunks []measure.Stamp) {
+func (t *top) addTrace(r Trace, chunks []metrics.Stamp) {
 	full := len(t.list) == t.size
 	if full {
 		r.Chunks = t.list[0].Chunks[:0] // its memory

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
 )
 
 // BenchmarkReadSeries reads the run in PITOT_BENCH_RUN, beside what it takes

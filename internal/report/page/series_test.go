@@ -9,11 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"pitot/internal/data/record"
-	"pitot/internal/data/result"
-	"pitot/internal/data/spill"
 	"pitot/internal/report/reporttest"
-	"pitot/internal/stat"
+	"pitot/internal/results/record"
+	"pitot/internal/results/result"
+	"pitot/internal/results/spill"
+	"pitot/internal/stats"
 )
 
 // gathered makes the series of one point from frames.
@@ -123,7 +123,7 @@ func TestRanks(t *testing.T) {
 			t.Fatalf("%d values", len(s.Value))
 		}
 		for _, p := range []float64{.5, .9, .95, .99, .999} {
-			if want := stat.Rank(int64(n), p); !slices.Contains(s.Value, float64(want)) {
+			if want := stats.Rank(int64(n), p); !slices.Contains(s.Value, float64(want)) {
 				t.Fatalf("no X(⌈%v·%d⌉)", p, n)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 	"pitot/internal/say"
 )
 
@@ -108,7 +108,8 @@ func codeSentence(r result.Reason) (text string, known bool) {
 // FormatFigure returns a figure in one of the formats of texts.
 func FormatFigure(x float64, format string) string { return formats[format](x) }
 
-// ExpandText leaves out the parts of a text that are of what is not set, and puts values in its places.
+// ExpandText leaves out the parts of a text that are of what is not set, and puts values in its
+// places.
 func ExpandText(text string, set func(name string) bool, value func(name, format string) string) string {
 	text = optionalPart.ReplaceAllStringFunc(text, func(part string) string {
 		conditions, then, _ := strings.Cut(part[1:len(part)-1], "?")
@@ -192,7 +193,8 @@ func LongerFlag(l result.Longer) string {
 	return "--duration " + text
 }
 
-// roundToMillisecond returns seconds to the millisecond, which floating point does not hold exactly.
+// roundToMillisecond returns seconds to the millisecond, which floating point does not hold
+// exactly.
 func roundToMillisecond(seconds float64) time.Duration {
 	return time.Duration(math.Round(1e3*seconds)) * time.Millisecond
 }

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/data/result"
+	"pitot/internal/results/result"
 )
 
 // Every reason that the program knows has words of its own.
 func TestEveryReasonHasWords(t *testing.T) {
 	n := 0
 	for _, name := range []string{"reason", "advice", "adaptation"} {
-		file, err := parser.ParseFile(token.NewFileSet(), "../../data/result/"+name+".go", nil, 0)
+		file, err := parser.ParseFile(token.NewFileSet(), "../../results/result/"+name+".go", nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"testing"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
-	"pitot/internal/study/compare"
-	"pitot/internal/study/tools"
+	"pitot/internal/analysis/compare"
+	"pitot/internal/analysis/tools"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 )
 
 // LaunchSide are runs of a side, with all times slower by a factor, and launches

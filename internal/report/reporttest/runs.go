@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"strconv"
 
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
-	"pitot/internal/measure/judge"
+	"pitot/internal/metrics/validity"
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
 )
 
 //go:embed *.json
@@ -149,7 +149,7 @@ func Runs() map[string]*result.Run {
 	all := map[string]*result.Run{}
 	for name, v := range variants {
 		all[name] = v.variantOf(ServerRun(v.Requests))
-		judge.AddAdvice(all[name])
+		validity.AddAdvice(all[name])
 	}
 	return all
 }

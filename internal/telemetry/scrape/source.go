@@ -10,11 +10,11 @@ import (
 	"fmt"
 	"time"
 
+	"pitot/internal/client"
+	"pitot/internal/client/api"
 	"pitot/internal/clock"
+	"pitot/internal/sim/engines"
 	"pitot/internal/telemetry"
-	"pitot/internal/twin/engines"
-	"pitot/internal/wire"
-	"pitot/internal/wire/api"
 )
 
 const (
@@ -97,9 +97,9 @@ func NewTeller(name, what string, teller Teller) *Source {
 
 // NewSource is a page at one of some paths of an endpoint. what says whose metrics they
 // are: "the server's own metrics".
-func NewSource(name, what string, d *wire.Dialer, headers []api.Header, secret string, paths ...string) *Source {
+func NewSource(name, what string, d *client.Dialer, headers []api.Header, secret string, paths ...string) *Source {
 	return NewTeller(name, what, &page{paths: paths, url: d.Endpoint.URL(paths[0]),
-		poller: &wire.Poller{Dialer: d, Headers: headers, Secret: secret, Most: largest}})
+		poller: &client.Poller{Dialer: d, Headers: headers, Secret: secret, Most: largest}})
 }
 
 // Close ends its connection.
@@ -152,7 +152,7 @@ func (s *Source) takeAnswer(a *Asked) {
 
 // page is a page of metrics.
 type page struct {
-	poller *wire.Poller
+	poller *client.Poller
 	paths  []string // where it may be
 	path   string   // where it is, "" while that is not known
 	url    string
@@ -211,7 +211,7 @@ func (p *page) getPage(ctx context.Context, path string) (Asked, error) {
 	case ctx.Err() != nil:
 		return Asked{}, ctx.Err()
 	case err != nil:
-		_, detail := wire.Classify(err)
+		_, detail := client.Classify(err)
 		return Asked{}, errors.New(detail)
 	case answer.Status != 200:
 		return Asked{}, statusError(answer.Status)

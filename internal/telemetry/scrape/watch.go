@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"pitot/internal/data/record"
+	"pitot/internal/results/record"
 	"pitot/internal/telemetry"
 )
 

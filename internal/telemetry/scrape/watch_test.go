@@ -15,10 +15,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pitot/internal/client"
 	"pitot/internal/clock"
-	"pitot/internal/data/record"
+	"pitot/internal/results/record"
 	"pitot/internal/telemetry"
-	"pitot/internal/wire"
 )
 
 // from is a source whose connections are served so.
@@ -26,7 +26,7 @@ func from(serve func(net.Conn), paths ...string) *Source {
 	if len(paths) == 0 {
 		paths = []string{"/metrics"}
 	}
-	d := &wire.Dialer{Endpoint: wire.Endpoint{Host: "h", Addr: "h:80"}, Dial: func(context.Context, string, string) (net.Conn, error) {
+	d := &client.Dialer{Endpoint: client.Endpoint{Host: "h", Addr: "h:80"}, Dial: func(context.Context, string, string) (net.Conn, error) {
 		client, server := net.Pipe()
 		go serve(server)
 		return client, nil
@@ -249,11 +249,11 @@ func BenchmarkAsk(b *testing.B) {
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) }))
 	defer server.Close()
-	e, _, err := wire.ParseTarget(server.URL)
+	e, _, err := client.ParseTarget(server.URL)
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := NewSource("server", "", &wire.Dialer{Endpoint: e}, nil, "", "/metrics")
+	s := NewSource("server", "", &client.Dialer{Endpoint: e}, nil, "", "/metrics")
 	defer s.Close()
 	for b.Loop() {
 		if _, err := s.Ask(b.Context()); err != nil {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"pitot/internal/say"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 	"pitot/internal/workload/seed"
 )
 
@@ -240,11 +240,11 @@ func (c *Cascade) fitCorrection(at []float64, least int) {
 		}
 		return out
 	}
-	best, near := Correction{}, stat.KSDistance(want, from)
+	best, near := Correction{}, stats.KSDistance(want, from)
 	for range corrections {
 		c.Gaps = Correction{short(from), short(to)}
 		got := quantiles(made(correctionSeed))
-		if d := stat.KSDistance(want, got); d < near {
+		if d := stats.KSDistance(want, got); d < near {
 			best, near = c.Gaps, d
 		}
 		for i := range to {

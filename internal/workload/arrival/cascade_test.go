@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 )
 
 // gapsApart is Kolmogorov and Smirnov's distance of the gaps of two lists of times.
@@ -19,7 +19,7 @@ func gapsApart(a, b []int64) float64 {
 		slices.Sort(out)
 		return out
 	}
-	return stat.KSDistance(gaps(a), gaps(b))
+	return stats.KSDistance(gaps(a), gaps(b))
 }
 
 func drawTimes(t testing.TB, l *Law, rate float64, seed uint64, n int) []int64 {

@@ -3,7 +3,7 @@ package arrival
 import (
 	"math"
 
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 	"pitot/internal/workload/seed"
 )
 
@@ -93,7 +93,7 @@ func (l gammaLaw) cv(float64) float64 { return 1 / math.Sqrt(l.k) }
 // none is the integral of the gaps' survival beyond x: λ·∫(1−F).
 func (l gammaLaw) none(rate, x float64) float64 {
 	k, y := l.k, x*rate*l.k
-	return max(0, 1-stat.IncompleteGamma(k+1, y)-float64(x*rate)*(1-stat.IncompleteGamma(k, y)))
+	return max(0, 1-stats.IncompleteGamma(k+1, y)-float64(x*rate)*(1-stats.IncompleteGamma(k, y)))
 }
 
 // asymptotic is from how many expected requests on only the leading terms of a variance
@@ -112,8 +112,8 @@ func (l gammaLaw) variance(rate, x float64) float64 {
 	sum := 0.0
 	for n := 1.0; ; n++ {
 		// ∫₀ˣFₙ = x·P(nk, y) − nk·θ·P(nk+1, y), here times λ.
-		p := stat.IncompleteGamma(n*k, y)
-		term := mean*p - n*stat.IncompleteGamma(n*k+1, y)
+		p := stats.IncompleteGamma(n*k, y)
+		term := mean*p - n*stats.IncompleteGamma(n*k+1, y)
 		sum += term
 		if term < 1e-12 && n*k > y {
 			break

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"pitot/internal/data/parquet"
+	"pitot/internal/results/parquet"
 )
 
 // parquetLines gives the rows of a Parquet file as JSON, a line each. Its index is at the

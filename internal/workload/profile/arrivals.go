@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"pitot/internal/say"
-	"pitot/internal/stat"
+	"pitot/internal/stats"
 	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/seed"
 )
@@ -245,5 +245,5 @@ func GapDistance(a, b []int64) float64 {
 	if len(x) == 0 || len(y) == 0 {
 		return 1
 	}
-	return stat.KSDistance(x, y)
+	return stats.KSDistance(x, y)
 }

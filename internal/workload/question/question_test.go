@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"pitot/internal/say"
-	"pitot/internal/twin/serve/lm"
+	"pitot/internal/sim/serve/lm"
 	"pitot/internal/workload"
 )
 

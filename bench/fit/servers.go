@@ -149,22 +149,22 @@ func (o odd) Step(b *sim.Batch) time.Duration {
 
 // six are the loads that are predicted, by what the server can do. None of a
 // calibration's is like them.
-func (s *server) six(requests int) []predict.Load {
+func (s *server) six(requests int) []predict.TwinLoad {
 	seats := s.known.Settings.MaxNumSeqs
-	mixed := func(l predict.Load) predict.Load {
+	mixed := func(l predict.TwinLoad) predict.TwinLoad {
 		l.Input, l.Output, l.Requests = [2]int{100, 2000}, [2]int{20, 300}, requests
 		return l
 	}
-	full := mixed(predict.Load{Users: min(seats, 64)})
+	full := mixed(predict.TwinLoad{Users: min(seats, 64)})
 	all := full.Serve(s.engine(99), 99)
 	last := all.Requests[len(all.Requests)-1].Arrival
 	capacity := float64(len(all.Requests)) / last // requests a second
-	return []predict.Load{
+	return []predict.TwinLoad{
 		{Name: "light", Rate: 0.15 * capacity, Input: [2]int{150, 450}, Output: [2]int{30, 90}, Requests: requests},
-		mixed(predict.Load{Name: "steady", Rate: 0.6 * capacity}),
+		mixed(predict.TwinLoad{Name: "steady", Rate: 0.6 * capacity}),
 		{Name: "short prompts", Users: max(min(seats*3/4, 96), 8), Input: [2]int{30, 200}, Output: [2]int{20, 300}, Requests: requests},
 		{Name: "long prompts", Rate: 0.15 * capacity, Input: [2]int{2000, 4000}, Output: [2]int{50, 50}, Requests: requests},
-		mixed(predict.Load{Name: "past saturation", Users: seats * 3 / 2}),
+		mixed(predict.TwinLoad{Name: "past saturation", Users: seats * 3 / 2}),
 		{Name: "shared prefixes", Users: 16, Input: [2]int{50, 500}, Output: [2]int{20, 300}, Prefix: 1024, PrefixShare: 0.7, Requests: requests},
 	}
 }

@@ -121,7 +121,7 @@ func (b *boundCount) search(s system, budget, reps int, seed uint64) {
 	}
 }
 
-func (b *boundCount) count(s system, c *capacity.Capacity) {
+func (b *boundCount) count(s system, c *capacity.Found) {
 	none := s.capacity == 0 // no load meets the limit
 	least := c.AtLeast == 0 || !none && c.AtLeast <= s.capacity
 	most := c.AtMost == 0 || c.AtMost >= s.capacity

@@ -84,7 +84,7 @@ func (c *continuedCount) row() []string {
 
 // continuedSearches counts how searches that go on come out, by how many there were.
 func continuedSearches(s system, spread float64, reps int, seed uint64) []continuedCount {
-	found := make([][mostContinued]capacity.Capacity, reps)
+	found := make([][mostContinued]capacity.Found, reps)
 	together(reps, func(r int) {
 		rng := rand.New(rand.NewPCG(seed, uint64(r)))
 		var earlier []capacity.Step

@@ -124,7 +124,7 @@ func (s *disturbedQueue) truth() (least, most float64) {
 }
 
 // find searches for the capacity.
-func (s *disturbedQueue) find(minutes float64, rng *rand.Rand) capacity.Capacity {
+func (s *disturbedQueue) find(minutes float64, rng *rand.Rand) capacity.Found {
 	cfg := capacity.FindConfig{Eps: []float64{s.allowed}, Residence: s.service, Seed: rng.Uint64(),
 		Traffic: capacity.Traffic{Allowed: s.allowed, Lengths: s.law.Services * s.law.Services, Gaps: 1 / s.law.Arrivals, Plain: true},
 		Budget:  capacity.Budget{Seconds: 60 * minutes}}
@@ -242,7 +242,7 @@ func (s *disturbedQueue) measure(p *capacity.Probe, now, whole, busy float64, rn
 // drawnCount is how searches came out: of each kind the wrong ones, of those that were given.
 type drawnCount struct{ Least, Most, Interval, Floor, Ratio tally }
 
-func (t *drawnCount) count(s *disturbedQueue, minutes float64, c capacity.Capacity) {
+func (t *drawnCount) count(s *disturbedQueue, minutes float64, c capacity.Found) {
 	lowest, highest := s.truth()
 	if c.AtLeast > 0 {
 		t.Least.count(c.AtLeast > highest)

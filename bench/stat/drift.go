@@ -99,7 +99,7 @@ func searchDrifting(i int, d drift, budget time.Duration, reps int, seed uint64)
 	})
 	c := &driftCount{}
 	for r := range found {
-		c.count(&found[r].Capacity, truths[r])
+		c.count(&found[r].Found, truths[r])
 	}
 	return c
 }
@@ -126,7 +126,7 @@ func (q *driftingServer) truth(trail []capacity.Step, slower func(float64) float
 	return driftRate * math.Pow(odds, -1/q.slope)
 }
 
-func (t *driftCount) count(c *capacity.Capacity, truth float64) {
+func (t *driftCount) count(c *capacity.Found, truth float64) {
 	t.Answered.count(c.Estimate > 0)
 	if c.Estimate > 0 {
 		t.Half = append(t.Half, (c.Interval.Hi-c.Interval.Lo)/2/c.Estimate)

@@ -64,8 +64,8 @@ func findRows(of []system, budgets, bisections []int, reps int, seed uint64, few
 // counted and not recorded; workRequests is how many requests it pays to record.
 const ofWork, workRequests = -1, 40_000
 
-func searches(s system, budget, reps int, seed uint64) []capacity.Capacity {
-	found := make([]capacity.Capacity, reps)
+func searches(s system, budget, reps int, seed uint64) []capacity.Found {
+	found := make([]capacity.Found, reps)
 	together(reps, func(r int) {
 		rng := rand.New(rand.NewPCG(seed, uint64(r)))
 		cfg := capacity.FindConfig{Eps: s.eps(), Residence: s.residence, Sessions: s.sessions, Traffic: s.traffic, Budget: capacity.Budget{Requests: budget}, Seed: rng.Uint64()}

@@ -250,7 +250,7 @@ func (r *seatServer) traffic() capacity.Traffic {
 }
 
 // find searches for its capacity.
-func (r *seatServer) find(budget int, seed uint64) capacity.Capacity {
+func (r *seatServer) find(budget int, seed uint64) capacity.Found {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	cfg := capacity.FindConfig{Eps: []float64{r.Share}, Residence: r.Residence, Traffic: r.traffic(), Budget: capacity.Budget{Requests: budget}, Seed: rng.Uint64()}
 	c, err := capacity.Find(context.Background(), cfg, func(_ context.Context, p capacity.Probe) (capacity.Seen, error) {

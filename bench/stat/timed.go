@@ -70,7 +70,7 @@ func timedRows(reps int, seed uint64) (rows [][]string) {
 type timedCount struct {
 	Answered, Holds, Both, Least, Kept    tally
 	Useful, Wrong                         tally // upper ÷ lower is at most 4; of lower bounds, those above the truth
-	Likely                                tally // the truth is between [capacity.Capacity.Likely]
+	Likely                                tally // the truth is between [capacity.Found.Likely]
 	Spent, Half, Errors, Quotes, Forecast []float64
 }
 
@@ -79,7 +79,7 @@ func searchTimed(s system, budget time.Duration, reps int, seed uint64) *timedCo
 	together(reps, func(r int) { list[r] = searchOnce(s, budget, rand.New(rand.NewPCG(seed, uint64(r))), new(float64)) })
 	c := &timedCount{}
 	for i := range list {
-		c.count(s, &list[i].Capacity, list[i].forecast, budget)
+		c.count(s, &list[i].Found, list[i].forecast, budget)
 	}
 	return c
 }
@@ -95,7 +95,7 @@ func searchOnce(s system, budget time.Duration, rng *rand.Rand, now *float64) (o
 		}
 	}
 	var err error
-	o.Capacity, err = capacity.Find(context.Background(), cfg, func(_ context.Context, p capacity.Probe) (capacity.Seen, error) {
+	o.Found, err = capacity.Find(context.Background(), cfg, func(_ context.Context, p capacity.Probe) (capacity.Seen, error) {
 		tell(p)
 		seen := s.probe(p, rng.Uint64())
 		*now += seen.Seconds
@@ -109,11 +109,11 @@ func searchOnce(s system, budget time.Duration, rng *rand.Rand, now *float64) (o
 
 // timedOutcome is what a search came to, and the half-width that was forecast of it.
 type timedOutcome struct {
-	capacity.Capacity
+	capacity.Found
 	forecast float64
 }
 
-func (t *timedCount) count(s system, c *capacity.Capacity, forecast float64, budget time.Duration) {
+func (t *timedCount) count(s system, c *capacity.Found, forecast float64, budget time.Duration) {
 	t.Spent = append(t.Spent, c.Seconds/budget.Seconds())
 	half := 0.
 	t.Answered.count(c.Estimate > 0)

@@ -176,7 +176,7 @@ type widthCount struct {
 const nowhere = 1e9
 
 func (r *seatServer) widths(budget, reps int, seed uint64) *widthCount {
-	found := make([]capacity.Capacity, reps)
+	found := make([]capacity.Found, reps)
 	together(reps, func(i int) { found[i] = r.find(budget, seed<<32+uint64(i)) })
 	c := &widthCount{}
 	for i := range found {

@@ -34,7 +34,7 @@ type aCase struct {
 	stated *deploy.Deployment
 	truth  *deploy.Deployment
 	s      surroundings
-	load   predict.Load
+	load   predict.TwinLoad
 }
 
 // newCase draws one.
@@ -47,7 +47,7 @@ func newCase(seed uint64, number int) *aCase {
 
 	system, settings := systems[dice.IntN(len(systems))], ""
 	seats, budget := 32<<dice.IntN(4), 2048<<dice.IntN(3)
-	c.load = predict.Load{Input: spread(between(150, 1200)), Output: spread(between(30, 150)), Requests: 220}
+	c.load = predict.TwinLoad{Input: spread(between(150, 1200)), Output: spread(between(30, 150)), Requests: 220}
 	use := between(0.3, 0.95) // of the server's capacity
 	switch c.kind {
 	case "light":

@@ -47,7 +47,7 @@ func (t *slowly) turn(many bool) float64 {
 // Where arrivals take turns no bound rests on windows that are shorter than these, and it is
 // said how long it would take; with the time for it there are bounds, and they hold.
 func TestFindWaitsForSlowArrivals(t *testing.T) {
-	search := func(cycle, seconds float64, seed uint64) Capacity {
+	search := func(cycle, seconds float64, seed uint64) Found {
 		of := &slowly{cycle, 20, rand.New(rand.NewPCG(4, seed))}
 		c := FindConfig{Eps: []float64{0.01}, Residence: 0.5, Traffic: Traffic{Cycle: cycle}, Budget: Budget{Seconds: seconds}, Seed: seed}
 		got, err := Find(t.Context(), c, of.probe)

@@ -236,9 +236,9 @@ func (c *FindConfig) check() error {
 	return nil
 }
 
-// Capacity is the highest load at which the SLO holds, as far as it is known.
+// Found is the highest load at which the SLO holds, as far as it is known.
 // A part that is not known is zero; Reason then says why.
-type Capacity struct {
+type Found struct {
 	Estimate float64
 	Interval stats.Interval // two-sided, at FindConfig.Level
 	Lower    float64        // one-sided lower limit; lower still where a look at it failed
@@ -300,9 +300,9 @@ const ThisLaunch = "this launch only"
 //
 // How often the intervals hold the truth and the quote is too high is shown by
 // `go run ./bench/stat -only find`.
-func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) (Seen, error)) (Capacity, error) {
+func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) (Seen, error)) (Found, error) {
 	if err := c.check(); err != nil {
-		return Capacity{}, err
+		return Found{}, err
 	}
 	f := newSearch(ctx, c, probe)
 	if f.cfg.Budget == (Budget{}) {
@@ -366,7 +366,7 @@ type search struct {
 	cfg   FindConfig
 	probe func(context.Context, Probe) (Seen, error)
 	rng   *rand.Rand
-	cap   Capacity
+	cap   Found
 	err   error
 
 	launch int // start of the server that is measured, or asked about
@@ -636,7 +636,7 @@ func (f *search) unstableFrom() float64 {
 }
 
 // concludeCapacity works out what is left to say.
-func (f *search) concludeCapacity() Capacity {
+func (f *search) concludeCapacity() Found {
 	f.narrowInterval()
 	f.cap.AtLeast, f.cap.AtMost = max(f.cap.Quote, f.metByAll()), f.cap.Interval.Hi
 	switch {

@@ -344,7 +344,7 @@ func TestCountedWindowsTellUpToWhereALimitHolds(t *testing.T) {
 }
 
 // agrees says that what is published of a capacity does not contradict itself.
-func agrees(c *Capacity) bool {
+func agrees(c *Found) bool {
 	if c.AtLeast > 0 && c.AtMost > 0 && c.AtLeast > c.AtMost {
 		return false
 	}

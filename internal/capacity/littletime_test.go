@@ -40,7 +40,7 @@ func TestBudgetEndsAnywhere(t *testing.T) {
 			return s
 		}
 		probe := func(_ context.Context, p Probe) (Seen, error) { return drained(p, window(p)), nil }
-		var c Capacity
+		var c Found
 		var err error
 		if seed%3 == 0 {
 			c, err = Verify(t.Context(), cfg, capacity*math.Exp(rng.Float64()*2-1.5), probe)

@@ -210,12 +210,12 @@ const farAbove = 2
 // then it is undecided.
 //
 // `go run ./bench/stat -only verify` shows how often it passes.
-func Verify(ctx context.Context, c FindConfig, load float64, probe func(context.Context, Probe) (Seen, error)) (Capacity, error) {
+func Verify(ctx context.Context, c FindConfig, load float64, probe func(context.Context, Probe) (Seen, error)) (Found, error) {
 	if err := c.check(); err != nil {
-		return Capacity{}, err
+		return Found{}, err
 	}
 	if !(load > 0) {
-		return Capacity{}, fmt.Errorf("verify capacity: a load of %v", load)
+		return Found{}, fmt.Errorf("verify capacity: a load of %v", load)
 	}
 	f := newSearch(ctx, c, probe)
 	if f.cfg.Budget == (Budget{}) {

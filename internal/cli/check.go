@@ -55,7 +55,7 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 		return Done, fmt.Errorf("find this program: %w", err)
 	}
 	c := &audit.Checker{Command: []string{self}, Version: versionOf(), Window: p.Window, Err: e.Stderr,
-		Ref: audit.Reference{TTFT: p.TTFT, ITL: p.ITL, Tokens: p.Tokens}, ReadClaim: readClaim}
+		Ref: audit.Reference{TTFT: p.TTFT, ITL: p.ITL, Tokens: p.Tokens}, ReadReport: readClaim}
 	ctx, stop := interruptibleContext(ctx, e.Stderr)
 	defer stop()
 	if p.Workers > 0 {
@@ -154,10 +154,10 @@ func checkAll(ctx context.Context, e *Env, c *audit.Checker, p *config.Audit) (i
 }
 
 // readClaim reads another client's results from a file it wrote.
-func readClaim(path string) (audit.Claim, error) {
+func readClaim(path string) (audit.ClientReport, error) {
 	r, err := tools.Read(path)
 	if err != nil {
-		return audit.Claim{}, err
+		return audit.ClientReport{}, err
 	}
 	return r.Claim(), nil
 }

@@ -90,9 +90,9 @@ func buildDecision(run *result.Run, x *inspect.Explanation) *Decision {
 		return nil
 	}
 	p := &run.Points[at]
-	var found *inspect.Point
+	var found *inspect.ExplainedPoint
 	if x != nil {
-		if i := slices.IndexFunc(x.Points, func(f inspect.Point) bool { return f.Index == at }); i >= 0 {
+		if i := slices.IndexFunc(x.Points, func(f inspect.ExplainedPoint) bool { return f.Index == at }); i >= 0 {
 			found = &x.Points[i]
 		}
 	}
@@ -119,7 +119,7 @@ func buildDecision(run *result.Run, x *inspect.Explanation) *Decision {
 }
 
 // targetStep is the question of some of an objective's limits.
-func targetStep(name, question string, s *result.SLO, found *inspect.Point, of func(metric.Name) bool, branches ...string) DecisionStep {
+func targetStep(name, question string, s *result.SLO, found *inspect.ExplainedPoint, of func(metric.Name) bool, branches ...string) DecisionStep {
 	step := DecisionStep{Name: name, State: "none", Says: "no limit"}
 	var missed []string
 	for _, l := range s.Limits {

@@ -26,9 +26,9 @@ func TestDecision(t *testing.T) {
 	with := func(p result.Point, change func(*result.Point)) result.Point { change(&p); return p }
 	degraded := func(p *result.Point) { p.Outcome = result.Degraded }
 	invalid := func(p *result.Point) { p.Verdict = result.Invalid }
-	refused := &inspect.Explanation{Points: []inspect.Point{{Limited: "the server's rate limits: they refused 3 of 9 requests"}}}
+	refused := &inspect.Explanation{Points: []inspect.ExplainedPoint{{Limited: "the server's rate limits: they refused 3 of 9 requests"}}}
 	found := func(at int, m metric.Name, c explain.Cause) *inspect.Explanation {
-		return &inspect.Explanation{Points: []inspect.Point{{Index: at, Symptoms: []explain.Diagnosis{{
+		return &inspect.Explanation{Points: []inspect.ExplainedPoint{{Index: at, Symptoms: []explain.Diagnosis{{
 			Symptom: explain.Symptom{Metric: m, Of: "p90"}, Primary: explain.Finding{Cause: c, Confidence: explain.Likely, Confirm: "look"},
 		}}}}}
 	}

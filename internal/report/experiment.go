@@ -17,7 +17,7 @@ import (
 // DecisionModel holds what a report shows of an experiment.
 type DecisionModel struct {
 	Word     string   // of the answer: "accepted", "none", "undecided"
-	Claim    string   // the sentence to quote
+	Headline string   // the sentence to quote
 	Basis    []string // what it rests on
 	Sections []DecisionSection
 	Of       *experiment.Record
@@ -36,7 +36,7 @@ type DecisionSection struct {
 // BuildDecision makes the model of a record.
 func BuildDecision(r *experiment.Record) DecisionModel {
 	m := DecisionModel{Word: r.Answer, Of: r}
-	m.Claim = decisionClaim(r)
+	m.Headline = decisionHeadline(r)
 	m.Basis = decisionBasis(r)
 	for _, s := range []DecisionSection{configurationSection(r), hypothesisSection(r), effectSection(r), controlSection(r), limiterSection(r), sinceSection(r), trendSection(r.Trend), spreadSection(r), ladderSection(r), environmentSection(r), nextSection(r), repeatSection(r)} {
 		if len(s.Table.Rows)+len(s.Lines)+len(s.Commands) > 0 {
@@ -85,7 +85,7 @@ func contractLoad(r *experiment.Record) string {
 	return text
 }
 
-func decisionClaim(r *experiment.Record) string {
+func decisionHeadline(r *experiment.Record) string {
 	if s := standingOf(r, r.Accepted); s != nil && s.Carries != nil {
 		verb := "accept " + s.Name
 		if s.Name == experiment.Baseline {
@@ -529,7 +529,7 @@ func answerColor(word string) string {
 func (m DecisionModel) WriteTerminal(w io.Writer, s Style) error {
 	p := newPrinter(w, s)
 	p.line("")
-	p.writePainted(answerColor(m.Word), m.Claim)
+	p.writePainted(answerColor(m.Word), m.Headline)
 	for _, b := range m.Basis {
 		p.writeText(b)
 	}
@@ -556,7 +556,7 @@ func (m DecisionModel) WriteTerminal(w io.Writer, s Style) error {
 // WriteMarkdown writes the record.
 func (m DecisionModel) WriteMarkdown(w io.Writer) error {
 	p := &markdown{w: w}
-	p.line("# " + escapeMarkdown(say.Sentence(m.Claim)))
+	p.line("# " + escapeMarkdown(say.Sentence(m.Headline)))
 	p.line("")
 	for _, b := range m.Basis {
 		p.writeItem(escapeMarkdown(b))

@@ -61,7 +61,7 @@ func partsText(d *explain.Diagnosis) string {
 }
 
 // ruledOutText is a cause that a test excludes, with the most that it may have.
-func ruledOutText(p *inspect.Point, e *explain.Excluded) string {
+func ruledOutText(p *inspect.ExplainedPoint, e *explain.Excluded) string {
 	s := p.Name(e.Cause) + ": at most " + say.Percent(math.Ceil(1000*e.AtMost)/1000)
 	if len(e.Evidence) > 0 {
 		s += ", by " + evidenceText(&e.Evidence[0])
@@ -80,7 +80,7 @@ var lackText = map[string]string{
 
 // openTexts are the causes that tests leave open, each with the share that it may have, and those
 // that are not tested, by what is not known.
-func openTexts(p *inspect.Point, list []explain.Untested) (left, untested []string) {
+func openTexts(p *inspect.ExplainedPoint, list []explain.Untested) (left, untested []string) {
 	lack := map[string][]string{}
 	for _, u := range list {
 		switch name := p.Name(u.Cause); {
@@ -137,7 +137,7 @@ func evidenceTexts(f *explain.Finding) (list []string) {
 }
 
 // claimText returns the finding of a symptom as a sentence.
-func claimText(p *inspect.Point, d *explain.Diagnosis) string {
+func claimText(p *inspect.ExplainedPoint, d *explain.Diagnosis) string {
 	return fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, d.Primary.Claim, confidenceText(&d.Primary))
 }
 
@@ -177,7 +177,7 @@ func limitSentence(run *result.Run, x *inspect.Explanation) string {
 }
 
 // causesOf are the primary cause of a symptom and those that bring as much within chance.
-func causesOf(p *inspect.Point, d *explain.Diagnosis) string {
+func causesOf(p *inspect.ExplainedPoint, d *explain.Diagnosis) string {
 	alike := d.Alike()
 	if len(alike) < 2 {
 		return p.Name(d.Primary.Cause)
@@ -207,7 +207,7 @@ func symptomName(s explain.Symptom) string { return s.Of + " " + strings.ToUpper
 
 // mostTellingPoint is the first load that its reader asks about ([inspect.IsTelling]), else the
 // first that does not meet its objective, else the highest.
-func mostTellingPoint(run *result.Run, x *inspect.Explanation) (at *inspect.Point) {
+func mostTellingPoint(run *result.Run, x *inspect.Explanation) (at *inspect.ExplainedPoint) {
 	missed := false
 	for i := range x.Points {
 		p := &x.Points[i]
@@ -240,7 +240,7 @@ func (m *Model) AddExplanation(x *inspect.Explanation) {
 	if at != nil && at.OtherFailure() != "" {
 		m.Why = at.OtherFailure() + "."
 	}
-	var points []*inspect.Point // that first by which explain's first line goes
+	var points []*inspect.ExplainedPoint // that first by which explain's first line goes
 	if at != nil {
 		points = append(points, at)
 	}
@@ -287,7 +287,7 @@ func (m *ComparisonModel) AddLimiters(of map[string][]inspect.Change) {
 }
 
 // findingSentence is a diagnosis in a sentence or three.
-func findingSentence(p *inspect.Point, d *explain.Diagnosis) string {
+func findingSentence(p *inspect.ExplainedPoint, d *explain.Diagnosis) string {
 	f := &d.Primary
 	s := claimText(p, d)
 	if parts := partsText(d); parts != "" {
@@ -314,7 +314,7 @@ func findingSentence(p *inspect.Point, d *explain.Diagnosis) string {
 // pathOf is the way through the questions that led there: which objective is not met, is
 // it the first token or the later ones, a long prompt or a queue, near the hardware's
 // bound or far from it.
-func pathOf(p *inspect.Point, d *explain.Diagnosis) string {
+func pathOf(p *inspect.ExplainedPoint, d *explain.Diagnosis) string {
 	if p.Met != result.No || d.Primary.Cause == explain.Unknown {
 		return ""
 	}
@@ -359,7 +359,7 @@ func WriteExplanation(w io.Writer, run *result.Run, x *inspect.Explanation, s St
 	return p.err
 }
 
-func writePoint(p *printer, of *result.Point, x *inspect.Point, several bool) {
+func writePoint(p *printer, of *result.Point, x *inspect.ExplainedPoint, several bool) {
 	p.line("")
 	head := x.Load
 	switch x.Met {
@@ -430,7 +430,7 @@ func writeRow(p *printer, name string, items ...string) {
 }
 
 // writeFinding writes one with all that speaks for it.
-func writeFinding(p *printer, x *inspect.Point, f *explain.Finding, of explain.Symptom) {
+func writeFinding(p *printer, x *inspect.ExplainedPoint, f *explain.Finding, of explain.Symptom) {
 	var excluded []string
 	for i := range f.Excluded {
 		excluded = append(excluded, ruledOutText(x, &f.Excluded[i]))

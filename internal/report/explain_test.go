@@ -14,7 +14,7 @@ import (
 func TestNothingIsShortBelowAFloor(t *testing.T) {
 	of := func(f *result.Floor) Model {
 		m := Model{Run: &result.Run{Capacity: &result.Capacity{Floor: f}}, Limited: []string{shortUnknown}}
-		m.AddExplanation(&inspect.Explanation{Points: []inspect.Point{{Load: "0.1 req/s", Met: result.No, Symptoms: []explain.Diagnosis{{
+		m.AddExplanation(&inspect.Explanation{Points: []inspect.ExplainedPoint{{Load: "0.1 req/s", Met: result.No, Symptoms: []explain.Diagnosis{{
 			Symptom: explain.Symptom{Metric: metric.TTFT, Of: "p99"},
 			Primary: explain.Finding{Cause: explain.Host, Claim: "the host", Confidence: explain.Sure},
 		}}}}})
@@ -35,7 +35,7 @@ func TestHeadOfALoadThatMet(t *testing.T) {
 	head := func(symptoms ...explain.Diagnosis) string {
 		var b strings.Builder
 		p := &printer{w: &b}
-		writePoint(p, new(result.Point), &inspect.Point{Load: "2 req/s", Met: result.Yes, Symptoms: symptoms}, false)
+		writePoint(p, new(result.Point), &inspect.ExplainedPoint{Load: "2 req/s", Met: result.Yes, Symptoms: symptoms}, false)
 		return b.String()
 	}
 	if got, want := head(), "\n2 req/s: the SLO is met, nothing has to be done\n"; got != want {

@@ -123,7 +123,7 @@ func forecastTime(f *experiment.Forecast, seconds float64) string {
 func WriteStatus(w io.Writer, x experiment.Status, f *experiment.Forecast, m DecisionModel, s Style) error {
 	p := newPrinter(w, s)
 	p.line("")
-	p.writePainted(answerColor(m.Word), m.Claim)
+	p.writePainted(answerColor(m.Word), m.Headline)
 	p.writeText(fmt.Sprintf("%s complete, %s at most to go", say.Plural(x.Launches, "launch"), say.Count(x.Left)), stoppedText(m.Of))
 	if x.Left > 0 {
 		p.writeText(ToGo(f))

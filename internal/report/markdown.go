@@ -14,7 +14,7 @@ func (m Model) WriteMarkdown(w io.Writer) error {
 	p := &markdown{w: w}
 	p.line("### " + escapeMarkdown(m.Title))
 	p.line("")
-	m.writeClaim(p)
+	m.writeHeadline(p)
 	for _, f := range m.Facts {
 		p.writeItem(escapeTexts(f)...)
 	}
@@ -37,14 +37,14 @@ func (m Model) WriteMarkdown(w io.Writer) error {
 
 // writeClaim writes what a reader takes away, with goodput next to throughput. For many loads
 // together the rest is in a list of its own and in the table of loads.
-func (m *Model) writeClaim(p *markdown) {
-	p.line(strongText(m.Claim.Sentence))
+func (m *Model) writeHeadline(p *markdown) {
+	p.line(strongText(m.Headline.Sentence))
 	if m.Overview != nil {
 		p.line("")
 		return
 	}
-	if m.Claim.Interval != "" {
-		p.line(escapeMarkdown(strings.ToUpper(m.Claim.Interval[:1]) + m.Claim.Interval[1:] + "."))
+	if m.Headline.Interval != "" {
+		p.line(escapeMarkdown(strings.ToUpper(m.Headline.Interval[:1]) + m.Headline.Interval[1:] + "."))
 	}
 	p.line("")
 	if len(m.Figures) == 0 {

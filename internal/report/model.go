@@ -29,7 +29,7 @@ type Model struct {
 	Unsaved  bool   // the result could not be written there
 	Page     string // path of the run's page, "" if it could not be written
 
-	Claim      Claim
+	Headline   Headline
 	Figures    []Figure  // of the claim
 	Limited    []string  // what limits the target, as far as is known
 	Decision   *Decision // from the objective to what to do, nil without one

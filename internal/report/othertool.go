@@ -87,7 +87,7 @@ func WriteToolResult(w io.Writer, r *tools.Result, asMarkdown bool) error {
 	return to.failure()
 }
 
-func foreignLoad(p *tools.Point) (out []string) {
+func foreignLoad(p *tools.ReportedPoint) (out []string) {
 	switch {
 	case p.Rate != nil:
 		out = append(out, "asked "+say.Quantity(*p.Rate)+" req/s")
@@ -106,7 +106,7 @@ func foreignLoad(p *tools.Point) (out []string) {
 	return out
 }
 
-func foreignHeadline(p *tools.Point) (out texts) {
+func foreignHeadline(p *tools.ReportedPoint) (out texts) {
 	whole := func(x *float64, what string) {
 		if x != nil {
 			n := say.Quantity(*x)
@@ -131,7 +131,7 @@ func foreignHeadline(p *tools.Point) (out texts) {
 
 // foreignTable has the columns that the tool fills, and what it means by the
 // rows.
-func foreignTable(p *tools.Point) (t Table, meanings []string) {
+func foreignTable(p *tools.ReportedPoint) (t Table, meanings []string) {
 	names := []string{"p50", "p90", "p95", "p99", "p99.9"}
 	rows := []struct {
 		name string
@@ -184,7 +184,7 @@ type SideBySide struct {
 func (b *SideBySide) AddRun(run *result.Run, dir string) {
 	for _, i := range run.ByLoad() {
 		p := &run.Points[i]
-		load := tools.Point{Rate: p.Load.Rate}
+		load := tools.ReportedPoint{Rate: p.Load.Rate}
 		if n := p.Load.Concurrency; n != nil {
 			load.Concurrency = new(float64(*n))
 		}
@@ -251,7 +251,7 @@ func byPitot(v result.Verdict) string {
 	return "pitot, " + string(v)
 }
 
-func loadOfTool(p *tools.Point) string {
+func loadOfTool(p *tools.ReportedPoint) string {
 	switch {
 	case p.Rate != nil:
 		return say.Quantity(*p.Rate) + "/s"

@@ -14,7 +14,7 @@ import (
 // does not say is a dash.
 func TestForeign(t *testing.T) {
 	ok, mean := 0., 52.125
-	r := &tools.Result{Tool: "vllm bench serve", Model: "a\x1b[31m\nb|c", File: "f\x07.json", Notes: []string{"x\x1by"}, Points: []tools.Point{
+	r := &tools.Result{Tool: "vllm bench serve", Model: "a\x1b[31m\nb|c", File: "f\x07.json", Notes: []string{"x\x1by"}, Points: []tools.ReportedPoint{
 		{Unlimited: true, OK: &ok},
 		{TTFT: &tools.Summary{Mean: &mean, Percentiles: map[string]float64{"p99": 71}, What: "counted | so"}},
 	}}
@@ -56,7 +56,7 @@ func TestSideBySideIsSorted(t *testing.T) {
 	run := reporttest.SweepRun()
 	slices.Reverse(run.Points)
 	var sideBySide SideBySide
-	sideBySide.AddToolResult(&tools.Result{Tool: "vllm bench serve", File: "f.json", Points: make([]tools.Point, 1)})
+	sideBySide.AddToolResult(&tools.Result{Tool: "vllm bench serve", File: "f.json", Points: make([]tools.ReportedPoint, 1)})
 	sideBySide.AddRun(run, "runs/one")
 	var got []string
 	for _, r := range sideBySide.rows[1:] {

@@ -171,9 +171,9 @@ func fewAt(run *result.Run, points []int, v repeatedValue) bool {
 	})
 }
 
-// claimRepeats says what the repeats show together.
-func (m *Model) claimRepeats() {
-	c := &m.Claim
+// headlineRepeats says what the repeats show together.
+func (m *Model) headlineRepeats() {
+	c := &m.Headline
 	for i := range m.Points {
 		for _, name := range m.Points[i].Because {
 			if !slices.Contains(c.Because, name) {
@@ -181,7 +181,7 @@ func (m *Model) claimRepeats() {
 			}
 		}
 	}
-	c.Sentence = claimSentence(strings.Join(m.Repeats.Answer, "; "))
+	c.Sentence = headlineSentence(strings.Join(m.Repeats.Answer, "; "))
 	c.Interval = "after each median the least and the most of the repeats"
 	m.Figures = m.Repeats.Figures
 }

@@ -28,8 +28,8 @@ func allOf(configuration string) string {
 	return configuration
 }
 
-// sinceClaim is the answer.
-func sinceClaim(s *experiment.Since) string {
+// sinceHeadline is the answer.
+func sinceHeadline(s *experiment.Since) string {
 	since := " since the record of " + dayOf(s.When)
 	switch {
 	case len(s.Lines) == 0:
@@ -150,7 +150,7 @@ func answerText(answer, accepted string) string {
 
 // BuildSince makes the model of two records alone.
 func BuildSince(x *experiment.Since, confidence float64) DecisionModel {
-	return DecisionModel{Word: x.Answers[1], Claim: sinceClaim(x), Sections: []DecisionSection{sinceOf(x, confidence)}}
+	return DecisionModel{Word: x.Answers[1], Headline: sinceHeadline(x), Sections: []DecisionSection{sinceOf(x, confidence)}}
 }
 
 // trendSection is that of many records.
@@ -189,11 +189,11 @@ func BuildTrend(t *experiment.Trend) DecisionModel {
 	m := DecisionModel{Sections: []DecisionSection{trendSection(t)}}
 	switch {
 	case t.Lines == 0:
-		m.Claim = fmt.Sprintf("%s are too few for a trend", say.Plural(len(t.Records), "record"))
+		m.Headline = fmt.Sprintf("%s are too few for a trend", say.Plural(len(t.Records), "record"))
 	case len(t.Changes) == 0:
-		m.Claim = fmt.Sprintf("no change is established over %s", say.Plural(len(t.Records), "record"))
+		m.Headline = fmt.Sprintf("no change is established over %s", say.Plural(len(t.Records), "record"))
 	default:
-		m.Claim = fmt.Sprintf("%s over %s, the last on %s", say.Plural(len(t.Changes), "change"), say.Plural(len(t.Records), "record"), dayOf(t.Changes[len(t.Changes)-1].When))
+		m.Headline = fmt.Sprintf("%s over %s, the last on %s", say.Plural(len(t.Changes), "change"), say.Plural(len(t.Records), "record"), dayOf(t.Changes[len(t.Changes)-1].When))
 	}
 	return m
 }

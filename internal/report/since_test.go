@@ -34,7 +34,7 @@ func TestStoredRecord(t *testing.T) {
 		t.Error(text.String())
 	}
 	for _, m := range []DecisionModel{BuildSince(r.Since, .95), BuildTrend(r.Trend)} {
-		if m.Claim == "" || len(m.Sections) != 1 {
+		if m.Headline == "" || len(m.Sections) != 1 {
 			t.Errorf("%+v", m)
 		}
 	}

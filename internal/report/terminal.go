@@ -65,9 +65,9 @@ func (m Model) WriteTerminal(w io.Writer, s Style) error {
 			p.writeText(f...)
 		}
 	} else {
-		p.writePainted(bold, m.Claim.Sentence)
-		if m.Claim.HasInterval() {
-			p.writeText(m.Claim.Interval)
+		p.writePainted(bold, m.Headline.Sentence)
+		if m.Headline.HasInterval() {
+			p.writeText(m.Headline.Interval)
 		}
 	}
 	p.line("")

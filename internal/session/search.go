@@ -389,7 +389,7 @@ func TrafficOf(p *config.Plan, claims []slo.Claim) capacity.Traffic {
 const level = 0.95
 
 // CapacityResult returns a capacity as run.json stores it.
-func (s *Searcher) CapacityResult(c capacity.Capacity, objective slo.Spec) *result.Capacity {
+func (s *Searcher) CapacityResult(c capacity.Found, objective slo.Spec) *result.Capacity {
 	r := &result.Capacity{
 		Over: s.loadKind(), SLO: objective.String(), Covers: c.Label,
 		Estimate: capacity.KnownOrNil(c.Estimate), CI95: capacity.IntervalOrNil(c.Interval), Lower: capacity.KnownOrNil(c.Lower), Load: capacity.KnownOrNil(c.Quote),

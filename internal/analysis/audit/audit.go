@@ -41,7 +41,7 @@ type Checker struct {
 	Crew    session.Crew // workers that ask together, nil for this process alone
 	// ReadClaim reads what another client says of its measurement out of a file
 	// that it left.
-	ReadClaim func(path string) (Claim, error)
+	ReadReport func(path string) (ClientReport, error)
 }
 
 // APIs lists the APIs that can be checked, the usual one first.

@@ -30,7 +30,7 @@ type Client struct {
 	GapCV       float64       `json:"gap_cv"`  // coefficient of variation of the gaps between arrivals: 1 is Poisson
 	MemoryBytes int64         `json:"memory_bytes"`
 	Late        serve.Late    `json:"late"`
-	Reported    *Claim        `json:"said"`           // nil if it left no result that can be read
+	Reported    *ClientReport `json:"said"`           // nil if it left no result that can be read
 	Exit        string        `json:"exit,omitempty"` // how the command failed
 }
 
@@ -78,22 +78,22 @@ func (c *Checker) CheckClient(ctx context.Context, command string) (*Client, err
 		}
 		return nil, err
 	}
-	r.Reported = c.claimIn(out)
+	r.Reported = c.reportIn(out)
 	return r, nil
 }
 
 // ErrNothingAnswered says that there is nothing to compare.
 var ErrNothingAnswered = errors.New("the client sent no request that was answered")
 
-// claimIn reads what a client left in a directory or below it, nil if that is no
+// reportIn reads what a client left in a directory or below it, nil if that is no
 // result of a tool that is known.
-func (c *Checker) claimIn(dir string) (reported *Claim) {
+func (c *Checker) reportIn(dir string) (reported *ClientReport) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || !strings.HasPrefix(filepath.Ext(path), ".json") {
 			return nil
 		}
-		if claim, err := c.ReadClaim(path); err == nil {
-			reported = &claim
+		if report, err := c.ReadReport(path); err == nil {
+			reported = &report
 		}
 		return nil
 	})

@@ -39,7 +39,7 @@ func TestTwin(t *testing.T) {
 	if len(loads) != 8 || loads[0] != loads[3] || loads[1] != loads[2] || loads[4] != loads[7] || loads[5] != loads[6] {
 		t.Errorf("loads %+v", loads)
 	}
-	l := predict.Load{Name: "other", Users: 10, Input: [2]int{200, 800}, Output: [2]int{20, 100}, Requests: 200}
+	l := predict.TwinLoad{Name: "other", Users: 10, Input: [2]int{200, 800}, Output: [2]int{20, 100}, Requests: 200}
 	r := l.Serve(truth.Engine(77), 77)
 	recorded := r.RecordedSeries().Metrics()
 	before, after := predict.PercentErrors(r.Replay(known).Metrics(), recorded), predict.PercentErrors(r.Replay(fit.Fitted).Metrics(), recorded)

@@ -128,8 +128,8 @@ type Option struct {
 	// NeverSure says that no number of engines is as likely to be enough as was wanted.
 	NeverSure bool `json:"never_sure,omitempty"`
 
-	Points []Point `json:"points"`
-	Whole  *Whole  `json:"whole,omitempty"` // of the first options, where a rate is wanted
+	Points []EngineLoad `json:"points"`
+	Whole  *Whole       `json:"whole,omitempty"` // of the first options, where a rate is wanted
 
 	candidate *Candidate
 	group     *group
@@ -193,8 +193,8 @@ func (o *Option) capacityAfterLoss(lost int) float64 {
 	return carried
 }
 
-// Point is a load of an engine: for each GPU and for each user.
-type Point struct {
+// EngineLoad is a load of an engine: for each GPU and for each user.
+type EngineLoad struct {
 	Rate    float64 `json:"rate"`
 	PerGPU  float64 `json:"output_tokens_per_s_per_gpu"`
 	PerUser float64 `json:"output_tokens_per_s_per_user"`
@@ -812,7 +812,7 @@ func (r *race) optionOf(c *Candidate, g *group) Option {
 	}
 	for _, x := range c.curve {
 		if x.TPOT > 0 {
-			o.Points = append(o.Points, Point{x.Rate, x.Tokens / float64(c.TensorParallel), 1 / x.TPOT, x.isMet()})
+			o.Points = append(o.Points, EngineLoad{x.Rate, x.Tokens / float64(c.TensorParallel), 1 / x.TPOT, x.isMet()})
 		}
 	}
 	return o

@@ -40,7 +40,7 @@ type Comparison struct {
 	Pairs       []Pair       `json:"pairs"`
 	Curves      []Curve      `json:"curves"`            // what was measured over load, whether it is compared or not
 	Corrected   int          `json:"corrected"`         // tests that were corrected for their number
-	Clauses     []Outcome    `json:"fail_if"`           // how the conditions came out
+	Clauses     []Resolution `json:"fail_if"`           // how the conditions came out
 	Primary     string       `json:"primary,omitempty"` // the metric that the comparison was made for
 	Verdicts    []Verdict    `json:"verdicts"`          // of each side but the first
 
@@ -205,8 +205,8 @@ type Verdict struct {
 	Lost            []string `json:"lost"` // what only the first side could be measured at, and why
 }
 
-// Outcome holds the outcome of a clause of --fail-if.
-type Outcome struct {
+// Resolution holds the outcome of a clause of --fail-if.
+type Resolution struct {
 	Spec  string `json:"spec"`
 	State string `json:"state"` // "fired", "ruled out", "undecided" or "not judged"
 	Why   string `json:"why"`
@@ -214,7 +214,7 @@ type Outcome struct {
 	Needed *int `json:"launches_needed,omitempty"` // a side, with which an undecided condition is decided: where nothing changed, all conditions are ruled out in 95 of 100 comparisons
 }
 
-// States of an [Outcome].
+// States of an [Resolution].
 const (
 	Fired     = "fired"
 	RuledOut  = "ruled out"
@@ -232,7 +232,7 @@ func (c *Comparison) AnyUndecided() bool { return c.hasState(Undecided) }
 func (c *Comparison) NotJudged() bool { return c.hasState(NotJudged) }
 
 func (c *Comparison) hasState(s string) bool {
-	return slices.ContainsFunc(c.Clauses, func(o Outcome) bool { return o.State == s })
+	return slices.ContainsFunc(c.Clauses, func(o Resolution) bool { return o.State == s })
 }
 
 // Compare compares each side with the first. Every error is a [say.Error].
@@ -241,7 +241,7 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 		return nil, say.Errorf("a comparison needs two sides").WithHint("for example pitot compare runs/before runs/after")
 	}
 	sides = distinctNames(sides)
-	c := &Comparison{Schema: Schema, Within: o.Within, Differences: []Difference{}, Warnings: []string{}, Pairs: []Pair{}, Clauses: []Outcome{}, Verdicts: []Verdict{}}
+	c := &Comparison{Schema: Schema, Within: o.Within, Differences: []Difference{}, Warnings: []string{}, Pairs: []Pair{}, Clauses: []Resolution{}, Verdicts: []Verdict{}}
 	var all []*measured
 	c.Warnings = append(c.Warnings, otherInstruments(sides)...)
 	for i := range sides {

@@ -1047,7 +1047,7 @@ func TestGateOnNeededLaunches(t *testing.T) {
 	for factor, of := range states {
 		for range trials {
 			n := 3
-			var o Outcome
+			var o Resolution
 			for range 4 { // a gate that is still undecided asks for more
 				got := mustCompare(t, Options{Clauses: clauses(t, "p99 ttft slower by 5%")}, draw("a", n, 1), draw("b", n, factor))
 				o = got.Clauses[0]
@@ -1073,7 +1073,7 @@ func TestGateOnNeededLaunches(t *testing.T) {
 // without one, are not its. However a clause came to be undecided, it says what decides it.
 func TestLaunchesOfClauses(t *testing.T) {
 	rough := []float64{100, 104, 97, 101, 98}
-	alone := func(spec string, b ...float64) Outcome {
+	alone := func(spec string, b ...float64) Resolution {
 		return mustCompare(t, Options{Clauses: clauses(t, spec)}, side("a", 8, rough...), side("b", 8, b...)).Clauses[0]
 	}
 	one := alone("p99 ttft slower by 1%", rough...)

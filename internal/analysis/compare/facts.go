@@ -151,7 +151,7 @@ func servingDifferences(sides []Side) (out []Difference) {
 			return 0, 0
 		}
 	}
-	each := func(p *tools.Point, sum *float64) (mean, n float64) {
+	each := func(p *tools.ReportedPoint, sum *float64) (mean, n float64) {
 		if sum != nil && p.OK != nil && *p.OK > 0 {
 			return *sum / *p.OK, *p.OK
 		}
@@ -161,16 +161,16 @@ func servingDifferences(sides []Side) (out []Difference) {
 		what    string
 		matters float64 // relative
 		get     func(*result.Point) (mean, n float64)
-		theirs  func(*tools.Point) (mean, n float64) // nil: not known
+		theirs  func(*tools.ReportedPoint) (mean, n float64) // nil: not known
 	}
 	all := []quantity{
 		{"window, mean s", 0.1, func(p *result.Point) (mean, n float64) { return p.Seconds.Window, 1 }, nil},
-		{"prompts, mean tokens", 0.01, tokens(metric.InputTokens), func(p *tools.Point) (mean, n float64) { return each(p, p.InputTokens) }},
+		{"prompts, mean tokens", 0.01, tokens(metric.InputTokens), func(p *tools.ReportedPoint) (mean, n float64) { return each(p, p.InputTokens) }},
 		{"cached, mean tokens", 0.01, tokens(metric.CachedTokens), nil},
-		{"answers, mean tokens", 0.01, tokens(metric.OutputTokens), func(p *tools.Point) (mean, n float64) { return each(p, p.OutputTokens) }},
+		{"answers, mean tokens", 0.01, tokens(metric.OutputTokens), func(p *tools.ReportedPoint) (mean, n float64) { return each(p, p.OutputTokens) }},
 	}
 	if slices.ContainsFunc(sides, func(s Side) bool { return len(s.Others) > 0 }) {
-		all = append(all, quantity{"requests a load, mean", 0.01, func(p *result.Point) (mean, n float64) { return float64(p.Requests.Due), 1 }, func(p *tools.Point) (mean, n float64) {
+		all = append(all, quantity{"requests a load, mean", 0.01, func(p *result.Point) (mean, n float64) { return float64(p.Requests.Due), 1 }, func(p *tools.ReportedPoint) (mean, n float64) {
 			if x := totalRequests(p); x != nil {
 				return *x, 1
 			}
@@ -200,7 +200,7 @@ func servingDifferences(sides []Side) (out []Difference) {
 	return out
 }
 
-func meanOver(s Side, of func(*result.Point) (mean, n float64), theirs func(*tools.Point) (mean, n float64)) (mean, n float64) {
+func meanOver(s Side, of func(*result.Point) (mean, n float64), theirs func(*tools.ReportedPoint) (mean, n float64)) (mean, n float64) {
 	for _, r := range s.Runs {
 		for _, p := range comparablePoints(r.Run) {
 			x, k := of(&p)

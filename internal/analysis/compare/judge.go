@@ -140,13 +140,13 @@ func (c *Clause) signedChange() float64 {
 
 // clauseOutcome says how a clause came out over all pairs: once is enough to fire. A
 // value that only B lacks cannot be judged, and may be the worst there is.
-func (c *Comparison) clauseOutcome(clause Clause) Outcome {
-	o := Outcome{Spec: clause.Spec, State: NotJudged, Why: "nothing that was measured on both sides tells"}
+func (c *Comparison) clauseOutcome(clause Clause) Resolution {
+	o := Resolution{Spec: clause.Spec, State: NotJudged, Why: "nothing that was measured on both sides tells"}
 	lost := ""
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		if state, why := p.overloadOutcome(clause); state != "" {
-			o.mergeOutcome(Outcome{State: state, Why: why})
+			o.mergeOutcome(Resolution{State: state, Why: why})
 			continue
 		}
 		at := slices.IndexFunc(p.Rows, func(r Row) bool { return r.Metric == clause.metric.name })
@@ -159,7 +159,7 @@ func (c *Comparison) clauseOutcome(clause Clause) Outcome {
 			continue
 		}
 		r := &p.Rows[at]
-		here := Outcome{State: r.clauseOutcome(clause), Why: p.sideNames(c) + r.describeChange() + " at " + p.What}
+		here := Resolution{State: r.clauseOutcome(clause), Why: p.sideNames(c) + r.describeChange() + " at " + p.What}
 		if why := p.mayGrow(clause); why != "" && here.State == RuledOut {
 			lost = cmp.Or(lost, why)
 			continue
@@ -189,7 +189,7 @@ func (c *Comparison) clauseOutcome(clause Clause) Outcome {
 
 // mergeOutcome takes over how the clause came out in one place, if that says more: of places that
 // are undecided the one that needs most launches.
-func (o *Outcome) mergeOutcome(here Outcome) {
+func (o *Resolution) mergeOutcome(here Resolution) {
 	order := []string{NotJudged, RuledOut, Undecided, Fired}
 	was, is := slices.Index(order, o.State), slices.Index(order, here.State)
 	more := is == was && here.Needed != nil && (o.Needed == nil || *here.Needed > *o.Needed)

@@ -15,7 +15,7 @@ const quiet = 0.95
 
 // explainUndecided says what would decide a clause that the launches there are leave undecided;
 // asked is how many clauses there are, each at all its loads.
-func (o *Outcome) explainUndecided(r *Row, c Clause, asked int) {
+func (o *Resolution) explainUndecided(r *Row, c Clause, asked int) {
 	if !r.short.IsNone() {
 		o.Why += fmt.Sprintf("; the runs are too short for intervals: %s, or %d launches a side", reasons.LongerFlag(r.short.Longer), Enough)
 	} else if !r.withheld.IsNone() {

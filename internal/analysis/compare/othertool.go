@@ -31,7 +31,7 @@ type otherLoad struct {
 // file is one of them: its points at the load are repeats.
 type file struct {
 	of     *tools.Result
-	points []*tools.Point
+	points []*tools.ReportedPoint
 }
 
 // measureOthers takes a side apart that another tool measured.
@@ -51,7 +51,7 @@ func measureOthers(s *Side) *measured {
 }
 
 // addPoint sorts one point in.
-func (m *measured) addPoint(r *tools.Result, p *tools.Point) {
+func (m *measured) addPoint(r *tools.Result, p *tools.ReportedPoint) {
 	load := offeredIn(p)
 	at := slices.IndexFunc(m.others, func(t *otherLoad) bool { return load.isKnown() && t.offered.String() == load.String() })
 	if at < 0 {
@@ -67,7 +67,7 @@ func (m *measured) addPoint(r *tools.Result, p *tools.Point) {
 		t.files[n-1].points = append(t.files[n-1].points, p)
 		return
 	}
-	t.files = append(t.files, file{r, []*tools.Point{p}})
+	t.files = append(t.files, file{r, []*tools.ReportedPoint{p}})
 }
 
 // versionedInstrument names the instrument of results, with its version where all are of
@@ -114,7 +114,7 @@ type offered struct {
 
 // offeredIn reads it from a point of another tool. Users of whom each asks once
 // are requests that come at once.
-func offeredIn(p *tools.Point) offered {
+func offeredIn(p *tools.ReportedPoint) offered {
 	n := totalRequests(p)
 	switch {
 	case p.Rate != nil:
@@ -151,7 +151,7 @@ func offeredOf(x *loadOfSide, title string) offered {
 
 // totalRequests returns the number of requests of a point. It returns nil if the file does not
 // contain it.
-func totalRequests(p *tools.Point) *float64 {
+func totalRequests(p *tools.ReportedPoint) *float64 {
 	if p.OK == nil || p.Failed == nil {
 		return nil
 	}
@@ -433,16 +433,16 @@ func (p *Pair) addUntested(m figure, a, b sample, why string, o Options) {
 type alike struct {
 	name   string         // as package tools calls it
 	own    *metric.Metric // nil: Pitot has none
-	theirs func(*tools.Point) *tools.Summary
+	theirs func(*tools.ReportedPoint) *tools.Summary
 }
 
 func alikeMetrics() []alike {
 	all := metric.All()
 	return []alike{
-		{"ttft", all.Find(metric.ServiceTTFT), func(p *tools.Point) *tools.Summary { return p.TTFT }},
-		{"tpot", all.Find(metric.TPOTn1), func(p *tools.Point) *tools.Summary { return p.TPOT }},
-		{"itl", nil, func(p *tools.Point) *tools.Summary { return p.ITL }},
-		{"e2e", all.Find(metric.ServiceE2E), func(p *tools.Point) *tools.Summary { return p.E2E }},
+		{"ttft", all.Find(metric.ServiceTTFT), func(p *tools.ReportedPoint) *tools.Summary { return p.TTFT }},
+		{"tpot", all.Find(metric.TPOTn1), func(p *tools.ReportedPoint) *tools.Summary { return p.TPOT }},
+		{"itl", nil, func(p *tools.ReportedPoint) *tools.Summary { return p.ITL }},
+		{"e2e", all.Find(metric.ServiceE2E), func(p *tools.ReportedPoint) *tools.Summary { return p.E2E }},
 	}
 }
 
@@ -481,10 +481,10 @@ func (x *place) statisticSample(d alike, statistic string) (sample, string) {
 	if x.run != nil {
 		return x.run.valuesByLaunch(percentile(d.own, statistic), x.side.name)
 	}
-	return x.other.valuesByLaunch(func(p *tools.Point) value { return statisticOf(p, d.theirs(p), statistic) }, x.side.name)
+	return x.other.valuesByLaunch(func(p *tools.ReportedPoint) value { return statisticOf(p, d.theirs(p), statistic) }, x.side.name)
 }
 
-func (t *otherLoad) valuesByLaunch(of func(*tools.Point) value, side string) (sample, string) {
+func (t *otherLoad) valuesByLaunch(of func(*tools.ReportedPoint) value, side string) (sample, string) {
 	files := make([][]value, len(t.files))
 	for i, f := range t.files {
 		for _, p := range f.points {
@@ -496,7 +496,7 @@ func (t *otherLoad) valuesByLaunch(of func(*tools.Point) value, side string) (sa
 
 // statisticOf is one number of another tool's distribution. A percentile needs as
 // many requests as one of Pitot's: the 99th of three is their longest.
-func statisticOf(p *tools.Point, d *tools.Summary, statistic string) value {
+func statisticOf(p *tools.ReportedPoint, d *tools.Summary, statistic string) value {
 	if d == nil {
 		return reportedValue(nil)
 	}
@@ -565,10 +565,10 @@ func (x *place) definitionMismatch(d alike, definition string) string {
 func (p *Pair) addRates(x, y place, o Options, tokens string) {
 	for _, r := range []struct {
 		name   string
-		theirs func(*tools.Point) value
+		theirs func(*tools.ReportedPoint) value
 	}{
-		{requestRate, func(p *tools.Point) value { return reportedValue(p.RequestsPerS) }},
-		{outputRate, func(p *tools.Point) value { return reportedValue(p.OutputTokensPerS) }},
+		{requestRate, func(p *tools.ReportedPoint) value { return reportedValue(p.RequestsPerS) }},
+		{outputRate, func(p *tools.ReportedPoint) value { return reportedValue(p.OutputTokensPerS) }},
 		{failures, failedShare},
 	} {
 		m, _ := parseMetric(r.name) // a name of ours
@@ -603,7 +603,7 @@ func reportedValue(x *float64) value {
 }
 
 // failedShare is the share of requests that did not end well.
-func failedShare(p *tools.Point) value {
+func failedShare(p *tools.ReportedPoint) value {
 	switch n := totalRequests(p); {
 	case n == nil:
 		return reportedValue(nil)

@@ -22,17 +22,17 @@ import (
 const vllm = "vllm bench serve"
 
 // toolPoint is what another tool says of 1,000 requests with times around x.
-func toolPoint(x float64) tools.Point {
+func toolPoint(x float64) tools.ReportedPoint {
 	around := func(x float64) *tools.Summary {
 		return &tools.Summary{What: "as it means it", Mean: ptr(x), Percentiles: map[string]float64{"p50": 0.9 * x, "p99": 2 * x}}
 	}
-	return tools.Point{
+	return tools.ReportedPoint{
 		OK: ptr(990.), Failed: ptr(10.), RequestsPerS: ptr(1e3 / x), OutputTokensPerS: ptr(1e5 / x),
 		TTFT: around(x), TPOT: around(x / 5), ITL: around(x / 5), E2E: around(9 * x),
 	}
 }
 
-func atRate(rate, x float64) tools.Point {
+func atRate(rate, x float64) tools.ReportedPoint {
 	p := toolPoint(x)
 	p.Rate = &rate
 	return p
@@ -40,12 +40,12 @@ func atRate(rate, x float64) tools.Point {
 
 // other is a side of one file of a tool, vLLM's unless it is named. Without a
 // point its one does not tell its load.
-func other(name, tool string, points ...tools.Point) Side {
+func other(name, tool string, points ...tools.ReportedPoint) Side {
 	if tool == "" {
 		tool = vllm
 	}
 	if len(points) == 0 {
-		points = []tools.Point{toolPoint(100)}
+		points = []tools.ReportedPoint{toolPoint(100)}
 	}
 	return Side{Name: name, Others: []*tools.Result{{Tool: tool, Version: "0.32", File: name + ".json", Points: points}}}
 }
@@ -190,14 +190,14 @@ func TestMeanings(t *testing.T) {
 
 // Loads are paired by what a file tells, and refused where they differ.
 func TestAskedLoads(t *testing.T) {
-	users := func(n float64, ok float64) tools.Point {
+	users := func(n float64, ok float64) tools.ReportedPoint {
 		p := toolPoint(100)
 		p.Concurrency, p.OK, p.Failed = &n, &ok, ptr(0.)
 		return p
 	}
 	capped := atRate(8, 100)
 	capped.Concurrency = ptr(4.)
-	flood := func(ok float64) tools.Point {
+	flood := func(ok float64) tools.ReportedPoint {
 		p := toolPoint(100)
 		p.Unlimited, p.OK, p.Failed = true, &ok, ptr(0.)
 		return p
@@ -411,7 +411,7 @@ func TestOtherToolAlways(t *testing.T) {
 			s := other(name, rapid.SampledFrom([]string{vllm, "guidellm", "aiperf"}).Draw(t, name))
 			s.Others[0].Points = nil
 			for range rapid.IntRange(1, 4).Draw(t, name) {
-				s.Others[0].Points = append(s.Others[0].Points, tools.Point{
+				s.Others[0].Points = append(s.Others[0].Points, tools.ReportedPoint{
 					Rate: number(name), Concurrency: number(name), Unlimited: rapid.Bool().Draw(t, name), OK: number(name), Failed: number(name), Incomplete: number(name),
 					RequestsPerS: number(name), OutputTokensPerS: number(name), GoodPerS: number(name), OutputTokens: number(name), TTFT: summary(name), TPOT: summary(name), ITL: summary(name), E2E: summary(name),
 				})

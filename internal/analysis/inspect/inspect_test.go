@@ -15,9 +15,9 @@ import (
 // A cause reigns over neighbouring loads; one at which it is not known ends none.
 func TestReigns(t *testing.T) {
 	s := explain.Symptom{Metric: metric.TTFT, Of: "p90"}
-	var points []Point
+	var points []ExplainedPoint
 	for i, cause := range []explain.Cause{explain.Compute, explain.Unknown, explain.Compute, explain.Seats, explain.Seats} {
-		points = append(points, Point{Load: string(rune('a' + i)), Symptoms: []explain.Diagnosis{{Symptom: s, Primary: explain.Finding{Cause: cause}}}})
+		points = append(points, ExplainedPoint{Load: string(rune('a' + i)), Symptoms: []explain.Diagnosis{{Symptom: s, Primary: explain.Finding{Cause: cause}}}})
 	}
 	want := []Reign{{s, explain.Compute, "a", "c"}, {s, explain.Seats, "d", "e"}}
 	if diff := cmp.Diff(want, causeRanges(points)); diff != "" {

@@ -78,7 +78,7 @@ func StoredExplanation(dir string, run *result.Run) *Explanation {
 	if f == nil || f.Version != result.FindingsVersion {
 		return nil
 	}
-	x := &Explanation{Schema: Schema, Run: dir, Deployment: f.Deployment, Points: []Point{}, Notes: f.Notes}
+	x := &Explanation{Schema: Schema, Run: dir, Deployment: f.Deployment, Points: []ExplainedPoint{}, Notes: f.Notes}
 	for i := range f.Points {
 		from := &f.Points[i]
 		if from.Point < 0 || from.Point >= len(run.Points) {
@@ -145,9 +145,9 @@ func foundEvidence(list []result.Evidence) (out []explain.Evidence) {
 }
 
 // pointOf is a point of which nothing was found yet.
-func pointOf(run *result.Run, i int) Point {
+func pointOf(run *result.Run, i int) ExplainedPoint {
 	p := &run.Points[i]
-	out := Point{Index: i, Load: say.Quantity(p.Load.Value()) + " " + p.Load.Unit(), Value: p.Load.Value(), Engine: engineOf(run), Symptoms: []explain.Diagnosis{}}
+	out := ExplainedPoint{Index: i, Load: say.Quantity(p.Load.Value()) + " " + p.Load.Unit(), Value: p.Load.Value(), Engine: engineOf(run), Symptoms: []explain.Diagnosis{}}
 	if p.SLO != nil {
 		out.Met = p.SLO.Met
 		out.Wrong = wrongAlone(p)
@@ -246,7 +246,7 @@ func ServedWithin(p *result.Point) string {
 
 // OtherFailure returns what breaks the objective where that is nothing of the server's speed. It
 // returns "" elsewhere.
-func (p *Point) OtherFailure() string { return cmp.Or(p.Limited, p.Failed, p.Wrong) }
+func (p *ExplainedPoint) OtherFailure() string { return cmp.Or(p.Limited, p.Failed, p.Wrong) }
 
 // wrongAlone says what answers are wrong where no other limit of the objective is broken, ""
 // elsewhere: nothing that makes the server faster mends that.

@@ -23,7 +23,7 @@ func measuredAt(rates ...float64) *result.Run {
 
 // explained is an explanation with one diagnosis a point.
 func explained(run *result.Run, causes ...explain.Cause) *Explanation {
-	x := &Explanation{Schema: Schema, Run: "dir", Deployment: "model@gpu", Points: []Point{}, Notes: []string{"a note"}}
+	x := &Explanation{Schema: Schema, Run: "dir", Deployment: "model@gpu", Points: []ExplainedPoint{}, Notes: []string{"a note"}}
 	for i, cause := range causes {
 		p := pointOf(run, i)
 		p.Symptoms = append(p.Symptoms, explain.Diagnosis{

@@ -55,9 +55,9 @@ func candidateLoads(d *deploy.Deployment) (list []DesignLoad) {
 }
 
 // LoadFor is the load for so many seconds, of which the first are not measured.
-func (l DesignLoad) LoadFor(seconds, warmup float64) *Load {
+func (l DesignLoad) LoadFor(seconds, warmup float64) *TwinLoad {
 	around := func(mean int) [2]int { return [2]int{max(mean/2, 1), max(mean*3/2, 2)} }
-	return &Load{
+	return &TwinLoad{
 		Name: fmt.Sprintf("%d users, %d/%d tokens", l.Users, l.Input, l.Output), Users: l.Users, Input: around(l.Input), Output: around(l.Output),
 		Requests: mostInRun, Seconds: seconds, Warmup: warmup,
 	}

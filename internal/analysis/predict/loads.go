@@ -6,9 +6,9 @@ import (
 	"pitot/internal/sim"
 )
 
-// Load describes a load on an engine in virtual time: by users in a closed loop, or by requests at
+// TwinLoad describes a load on an engine in virtual time: by users in a closed loop, or by requests at
 // a rate.
-type Load struct {
+type TwinLoad struct {
 	Name          string  // of its recordings; those of one name are of one load
 	Users         int     // that each wait for their answer; 0: requests come at Rate
 	Rate          float64 // requests a second, of a Poisson process
@@ -23,7 +23,7 @@ type Load struct {
 
 // Serve gives what a client would record of the load on an engine. The seed
 // decides the lengths, and when requests come at a rate.
-func (l *Load) Serve(e sim.Model, seed uint64) *Recording {
+func (l *TwinLoad) Serve(e sim.Model, seed uint64) *Recording {
 	r := &Recording{Dir: l.Name, AtClient: true, users: l.Users, lasts: l.Seconds, most: l.MostInFlight}
 	shared := make([]int64, l.Prefix/hashBlock)
 	for i := range shared {

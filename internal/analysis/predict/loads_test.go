@@ -12,7 +12,7 @@ import (
 func TestLoadIsServed(t *testing.T) {
 	t.Parallel()
 	d := parsed(t, "llama-3.1-8b@h100?max_num_seqs=16")
-	l := Load{Name: "users", Users: 8, Input: [2]int{100, 200}, Output: [2]int{5, 10}, Requests: 10_000, Seconds: 3, Warmup: 1}
+	l := TwinLoad{Name: "users", Users: 8, Input: [2]int{100, 200}, Output: [2]int{5, 10}, Requests: 10_000, Seconds: 3, Warmup: 1}
 	r := l.Serve(d.Engine(1), 1)
 	again := r.replay(d)
 	for i, q := range r.Requests {
@@ -29,7 +29,7 @@ func TestLoadIsServed(t *testing.T) {
 	if n := r.meanRunning(); n < 6 || n > 8 {
 		t.Errorf("%v of 8 users' requests at once", n)
 	}
-	l = Load{Name: "rate", Rate: 20, Input: [2]int{600, 600}, Output: [2]int{5, 5}, Requests: 1000, Prefix: 512, PrefixShare: 1}
+	l = TwinLoad{Name: "rate", Rate: 20, Input: [2]int{600, 600}, Output: [2]int{5, 5}, Requests: 1000, Prefix: 512, PrefixShare: 1}
 	e := d.Engine(1)
 	r = l.Serve(e, 1)
 	if last := r.Requests[999].Arrival; math.Abs(last-50) > 6 {
@@ -94,7 +94,7 @@ func TestErrorBeyond(t *testing.T) {
 	}
 	d.Fitted = &deploy.Range{Input: [2]int{32, 6000}, Output: [2]int{8, 192}, Running: [2]float64{0.9, 64}}
 	d.FittedError = &deploy.ExpectedError{TTFTPct: 5, TPOTPct: 3, E2EPct: 4, Loads: 10}
-	l := Load{Name: "load", Users: 4, Input: [2]int{100, 200}, Output: [2]int{20, 30}, Requests: 60}
+	l := TwinLoad{Name: "load", Users: 4, Input: [2]int{100, 200}, Output: [2]int{20, 30}, Requests: 60}
 	r := l.Serve(d.Engine(5), 5)
 	of := func(output int, open ...map[string]float64) *deploy.ExpectedError {
 		c := *d

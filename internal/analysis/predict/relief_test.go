@@ -43,7 +43,7 @@ func TestRelieve(t *testing.T) {
 // relieved so, not a queue for seats.
 func TestSeatsAreNoLaunches(t *testing.T) {
 	d := deployment(t, "qwen2.5-0.5b@h100?max_num_seqs=32")
-	alone := Load{Users: 1, Input: [2]int{90, 90}, Output: [2]int{8, 8}, Requests: 5}
+	alone := TwinLoad{Users: 1, Input: [2]int{90, 90}, Output: [2]int{8, 8}, Requests: 5}
 	ttft := func(d *deploy.Deployment) float64 {
 		v, _ := explain.SymptomValue(explain.Symptom{Metric: "ttft", Of: "mean"}, alone.Serve(d.Engine(1), 1).SeenRequests())
 		return v

@@ -67,13 +67,13 @@ func TestWhatIf(t *testing.T) {
 	}
 	for _, c := range []struct {
 		spec, stated string
-		load         Load
+		load         TwinLoad
 		of           metric.Name
 		want         explain.Cause
 	}{
-		{"llama-3.1-8b@h100?max_num_seqs=4&scale=1.2", "llama-3.1-8b@h100?max_num_seqs=4", Load{Rate: 4, Input: [2]int{200, 400}, Output: [2]int{50, 150}, Requests: 120}, metric.TTFT, explain.Seats},
-		{"llama-3.1-8b@h100?scale=1.2", "llama-3.1-8b@h100", Load{Rate: 1, Input: [2]int{4000, 8000}, Output: [2]int{4, 8}, Requests: 60}, metric.TTFT, explain.Compute},
-		{"llama-3.1-8b@l4?scale=0.8", "llama-3.1-8b@l4", Load{Users: 2, Input: [2]int{50, 100}, Output: [2]int{50, 100}, Requests: 40}, metric.TPOT, explain.Bandwidth},
+		{"llama-3.1-8b@h100?max_num_seqs=4&scale=1.2", "llama-3.1-8b@h100?max_num_seqs=4", TwinLoad{Rate: 4, Input: [2]int{200, 400}, Output: [2]int{50, 150}, Requests: 120}, metric.TTFT, explain.Seats},
+		{"llama-3.1-8b@h100?scale=1.2", "llama-3.1-8b@h100", TwinLoad{Rate: 1, Input: [2]int{4000, 8000}, Output: [2]int{4, 8}, Requests: 60}, metric.TTFT, explain.Compute},
+		{"llama-3.1-8b@l4?scale=0.8", "llama-3.1-8b@l4", TwinLoad{Users: 2, Input: [2]int{50, 100}, Output: [2]int{50, 100}, Requests: 40}, metric.TPOT, explain.Bandwidth},
 	} {
 		s := explain.Symptom{Metric: c.of, Of: "p90"}
 		r := c.load.Serve(deployment(t, c.spec).Engine(3), 3)
@@ -100,7 +100,7 @@ func TestWhatIf(t *testing.T) {
 
 // What a recording shows is what was measured of it.
 func TestSeen(t *testing.T) {
-	l := Load{Users: 4, Input: [2]int{100, 200}, Output: [2]int{1, 40}, Requests: 50}
+	l := TwinLoad{Users: 4, Input: [2]int{100, 200}, Output: [2]int{1, 40}, Requests: 50}
 	r := l.Serve(deployment(t, "llama-3.1-8b@h100").Engine(1), 1)
 	recorded, seen := r.RecordedSeries(), r.SeenRequests()
 	for _, x := range []struct {
@@ -134,7 +134,7 @@ func TestNothingLimitsALightLoad(t *testing.T) {
 		sure := map[explain.Cause]bool{}
 		for seed := range uint64(2) {
 			d := deployment(t, "llama-3.1-8b@h100")
-			load := Load{Rate: c.rate, Input: [2]int{1024, 1024}, Output: [2]int{128, 128}, Requests: 80}
+			load := TwinLoad{Rate: c.rate, Input: [2]int{1024, 1024}, Output: [2]int{128, 128}, Requests: 80}
 			r := load.Serve(d.Engine(seed), seed)
 			seen := r.SeenRequests()
 			value, _ := explain.SymptomValue(c.of, seen)
@@ -157,7 +157,7 @@ func TestNothingLimitsALightLoad(t *testing.T) {
 // Twice the load is the same requests in half of the time, or of twice as many users.
 func TestTwice(t *testing.T) {
 	engine := func() sim.Model { return deployment(t, "llama-3.1-8b@h100").Engine(1) }
-	load := Load{Rate: 2, Input: [2]int{100, 200}, Output: [2]int{5, 9}, Requests: 20}
+	load := TwinLoad{Rate: 2, Input: [2]int{100, 200}, Output: [2]int{5, 9}, Requests: 20}
 	open := load.Serve(engine(), 1)
 	c, ok := open.atTwiceLoad()
 	if last := len(open.Requests) - 1; !ok || math.Abs(c.Requests[last].Arrival*2-open.Requests[last].Arrival) > 1e-9 || c.Requests[last].sentAt() > open.Requests[last].sentAt()/2+1 {

@@ -19,7 +19,7 @@ func (f fields) readAIPerf() (*Result, error) {
 		return nil, errUnknown("an export of AIPerf without the requests' metrics: they are in profile_export_aiperf.json")
 	}
 	scalar := func(tag string) *float64 { return f.object(tag).number("avg") }
-	p := Point{
+	p := ReportedPoint{
 		Seconds: scalar("benchmark_duration"), OK: scalar("request_count"), Failed: scalar("error_request_count"),
 		RequestsPerS: scalar("request_throughput"), GoodPerS: scalar("goodput"), OutputTokensPerS: scalar("output_token_throughput"),
 		InputTokens: scalar("total_isl"), OutputTokens: scalar("total_osl"),
@@ -49,7 +49,7 @@ func (f fields) readAIPerf() (*Result, error) {
 	if v := f["was_cancelled"]; string(v) == "true" {
 		r.Notes = append(r.Notes, "aiperf says that the run was cancelled")
 	}
-	r.Points = []Point{p}
+	r.Points = []ReportedPoint{p}
 	if r.noteMeasuredBy(f) {
 		r.Version = ""
 	}
@@ -68,7 +68,7 @@ func (f fields) aiperfSummary(tag string) *Summary {
 
 // aiperfConfig finds the model and the load, which each version keeps
 // elsewhere in its input_config.
-func (f fields) aiperfConfig(r *Result, p *Point) {
+func (f fields) aiperfConfig(r *Result, p *ReportedPoint) {
 	config := f.object("input_config")
 	for _, o := range []fields{config.object("endpoint"), config} {
 		for _, k := range []string{"model_names", "models", "model"} {

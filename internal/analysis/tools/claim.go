@@ -7,8 +7,8 @@ import (
 
 // Claim returns what a result says of its first point, for comparison with the truth. Where a tool
 // keeps no gaps, there is no claim about them.
-func (r *Result) Claim() audit.Claim {
-	c := audit.Claim{Tool: r.Tool}
+func (r *Result) Claim() audit.ClientReport {
+	c := audit.ClientReport{Tool: r.Tool}
 	if len(r.Points) == 0 {
 		return c
 	}

@@ -53,13 +53,13 @@ func (f fields) guideModel(report fields) string {
 	return ""
 }
 
-func (f fields) guidePoint(m fields) Point {
+func (f fields) guidePoint(m fields) ReportedPoint {
 	strategy := f.object("config").object("strategy")
 	if strategy == nil {
 		strategy = f.object("args").object("strategy")
 	}
 	totals := m.object("request_totals")
-	p := Point{
+	p := ReportedPoint{
 		Rate: strategy.number("rate"), Seconds: f.number("duration"),
 		OK: totals.number("successful"), Failed: totals.number("errored"), Incomplete: totals.number("incomplete"),
 		RequestsPerS:     guideMean(m, "requests_per_second", "total"),

@@ -25,19 +25,19 @@ import (
 // Result holds what a file of another tool says. What it does not say is nil. Nothing is worked out
 // from its other figures, and percentiles stay as that tool took them.
 type Result struct {
-	Tool    string   `json:"tool"` // "vllm bench serve"
-	Version string   `json:"version,omitempty"`
-	File    string   `json:"file"`
-	Model   string   `json:"model,omitempty"`
-	Dataset string   `json:"dataset,omitempty"`     // what was asked, by the tool's name for it
-	Started string   `json:"started,omitempty"`     // as the tool writes it
-	By      string   `json:"measured_by,omitempty"` // "pitot …" where Pitot wrote it in that tool's format
-	Points  []Point  `json:"points"`
-	Notes   []string `json:"notes,omitempty"` // what a reader must know of the file
+	Tool    string          `json:"tool"` // "vllm bench serve"
+	Version string          `json:"version,omitempty"`
+	File    string          `json:"file"`
+	Model   string          `json:"model,omitempty"`
+	Dataset string          `json:"dataset,omitempty"`     // what was asked, by the tool's name for it
+	Started string          `json:"started,omitempty"`     // as the tool writes it
+	By      string          `json:"measured_by,omitempty"` // "pitot …" where Pitot wrote it in that tool's format
+	Points  []ReportedPoint `json:"points"`
+	Notes   []string        `json:"notes,omitempty"` // what a reader must know of the file
 }
 
-// Point is one load of it. Rates are per second.
-type Point struct {
+// ReportedPoint is one load of it. Rates are per second.
+type ReportedPoint struct {
 	Rate        *float64 `json:"rate"`                // requests asked for
 	Unlimited   bool     `json:"unlimited,omitempty"` // all at once, or as fast as they are served
 	Concurrency *float64 `json:"concurrency"`         // most at once

@@ -12,7 +12,7 @@ func (f fields) isSGLang() bool {
 func (f fields) readSGLang() (*Result, error) {
 	p := f.vllmPoint(metric.SGLang) // it tells no number of failures
 	info := f.object("server_info")
-	r := &Result{Tool: metric.SGLang, Version: info.textOf("version"), Model: info.textOf("served_model_name"), Dataset: f.textOf("dataset_name"), Points: []Point{p}}
+	r := &Result{Tool: metric.SGLang, Version: info.textOf("version"), Model: info.textOf("served_model_name"), Dataset: f.textOf("dataset_name"), Points: []ReportedPoint{p}}
 	r.noteMeasuredBy(info)
 	return r, nil
 }

@@ -9,9 +9,9 @@ func (f fields) isVLLM() bool {
 
 // vllmPoint reads the figures, which SGLang writes by vLLM's names and
 // definitions too.
-func (f fields) vllmPoint(tool string) Point {
+func (f fields) vllmPoint(tool string) ReportedPoint {
 	figure := func(name metric.Name) *Summary { return f.flatSummary(nameInTool(name, tool)) }
-	p := Point{
+	p := ReportedPoint{
 		Rate: f.number("request_rate"), Unlimited: f.isUnlimited("request_rate"), Concurrency: f.number("max_concurrency"),
 		Seconds: f.number("duration"), OK: f.number("completed"), Failed: f.number("failed"),
 		RequestsPerS: f.number("request_throughput"), GoodPerS: f.number("request_goodput"),
@@ -25,7 +25,7 @@ func (f fields) vllmPoint(tool string) Point {
 
 func (f fields) readVLLM() (*Result, error) {
 	p := f.vllmPoint(metric.VLLM)
-	r := &Result{Tool: metric.VLLM, Model: f.textOf("model_id"), Started: f.textOf("date"), Points: []Point{p}}
+	r := &Result{Tool: metric.VLLM, Model: f.textOf("model_id"), Started: f.textOf("date"), Points: []ReportedPoint{p}}
 	if !r.noteMeasuredBy(f) {
 		r.Version = f.textOf("version") // by --metadata, as vLLM's own example has it
 	}
@@ -33,7 +33,7 @@ func (f fields) readVLLM() (*Result, error) {
 }
 
 // setMeanings says what a tool means by metrics. Latencies all tools count from one time.
-func (p *Point) setMeanings(tpot, itl string) {
+func (p *ReportedPoint) setMeanings(tpot, itl string) {
 	const fromSent = "counted from when a request was sent, not from when it was due"
 	for i, s := range []*Summary{p.TTFT, p.TPOT, p.ITL, p.E2E} {
 		if s != nil {

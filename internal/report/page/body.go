@@ -75,17 +75,17 @@ func (v *pageView) writeBody(d *document) {
 func (v *pageView) writeAnswer(d *document) {
 	d.writeMarkup(`<section id="answer" class="answer %s" aria-labelledby="claim">
 <h1 id="claim">%s</h1>
-`, v.Kind, withoutBreaks(v.Claim.Sentence))
-	if v.Claim.HasInterval() {
-		d.writeMarkup(`<p class="interval">%s</p>`, withoutBreaks(v.Claim.Interval))
+`, v.Kind, withoutBreaks(v.Headline.Sentence))
+	if v.Headline.HasInterval() {
+		d.writeMarkup(`<p class="interval">%s</p>`, withoutBreaks(v.Headline.Interval))
 	}
-	because := strings.Join(v.Claim.Because, ", ")
+	because := strings.Join(v.Headline.Because, ", ")
 	if because == "" && !v.Several {
 		because = "all checks passed"
 	}
 	d.writeMarkup(`
 <p class="verdict"><strong class="chip">%s</strong> %s</p>
-`, string(v.Claim.Verdict), because)
+`, string(v.Headline.Verdict), because)
 	d.putEach("", "<p class=\"warning\">%s</p>\n", "", v.Warnings)
 	d.writeMarkup("\n")
 	d.putEach("", "<p class=\"warning\">%s</p>\n", "", v.Missing)
@@ -100,8 +100,8 @@ func (v *pageView) writeAnswer(d *document) {
 		d.writeMarkup(`</dl>`)
 	}
 	d.writeMarkup("\n")
-	if !v.Claim.HasInterval() {
-		d.putNonEmpty(`<p class="interval unknown">%s</p>`, withoutBreaks(v.Claim.Interval))
+	if !v.Headline.HasInterval() {
+		d.putNonEmpty(`<p class="interval unknown">%s</p>`, withoutBreaks(v.Headline.Interval))
 	}
 	d.writeMarkup("\n</section>\n")
 }

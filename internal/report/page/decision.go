@@ -20,7 +20,7 @@ type decisionView struct {
 
 // WriteDecision writes the page of an experiment's record.
 func WriteDecision(w io.Writer, m report.DecisionModel) error {
-	v := &decisionView{DecisionModel: m, Sentence: say.Sentence(m.Claim)}
+	v := &decisionView{DecisionModel: m, Sentence: say.Sentence(m.Headline)}
 	for _, part := range m.Sections {
 		if len(part.Commands) > 0 {
 			v.Commands = part.Commands

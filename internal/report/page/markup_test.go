@@ -117,7 +117,7 @@ func TestFurtherPagesEscape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = WriteDecision(&decision, report.DecisionModel{Word: evil, Claim: evil, Basis: []string{evil}, Of: &experiment.Record{Experiment: evil, Target: evil},
+	err = WriteDecision(&decision, report.DecisionModel{Word: evil, Headline: evil, Basis: []string{evil}, Of: &experiment.Record{Experiment: evil, Target: evil},
 		Sections: []report.DecisionSection{{ID: "effects", Title: evil, Table: table, Brief: table, Lines: []string{evil}}, {Commands: []string{evil}}}})
 	if err != nil {
 		t.Fatal(err)

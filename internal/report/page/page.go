@@ -68,7 +68,7 @@ func Write(w io.Writer, m report.Model, with Extra) error {
 	for _, p := range view.Points {
 		all = append(all, p.Sections...)
 	}
-	return writePage(w, view.Short+" · "+string(m.Claim.Verdict), view.Date, view.Title, all, view.writeBody)
+	return writePage(w, view.Short+" · "+string(m.Headline.Verdict), view.Date, view.Title, all, view.writeBody)
 }
 
 // shell holds the parts around every page, whatever it shows.

@@ -10,8 +10,8 @@ import (
 
 // What a client says is found below the directory it was given, among files
 // that say nothing.
-func TestClaimIn(t *testing.T) {
-	c := &Checker{ReadClaim: func(path string) (claim Claim, err error) {
+func TestReportIn(t *testing.T) {
+	c := &Checker{ReadReport: func(path string) (claim ClientReport, err error) {
 		data, err := os.ReadFile(path)
 		if err == nil {
 			err = json.Unmarshal(data, &claim)
@@ -22,8 +22,8 @@ func TestClaimIn(t *testing.T) {
 		return claim, err
 	}}
 	dir := t.TempDir()
-	if c.claimIn(dir) != nil {
-		t.Error("a claim in an empty directory")
+	if c.reportIn(dir) != nil {
+		t.Error("a report in an empty directory")
 	}
 	for name, text := range map[string]string{
 		"a/server_metrics_export.json":  `{"metrics":[]}`,
@@ -39,7 +39,7 @@ func TestClaimIn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := c.claimIn(dir)
+	got := c.reportIn(dir)
 	if got == nil || got.Tool != "aiperf" || *got.Requests != 7 || *got.MeanTTFT != 51.5 || got.P99ITL != nil {
 		t.Errorf("%+v", got)
 	}

@@ -17,8 +17,8 @@ import (
 // What a run shows as a whole: the sentence to quote, its figures, what
 // limits it and the conditions it holds under.
 
-// Claim is the sentence to quote of a run.
-type Claim struct {
+// Headline is the sentence to quote of a run.
+type Headline struct {
 	Sentence string
 	Interval string // how sure it is, or why that is not known
 	Unsure   bool   // Interval is why it is not known
@@ -28,7 +28,7 @@ type Claim struct {
 
 // HasInterval reports whether the interval is known: a reason why not need not be near the
 // sentence.
-func (c *Claim) HasInterval() bool { return c.Interval != "" && !c.Unsure }
+func (c *Headline) HasInterval() bool { return c.Interval != "" && !c.Unsure }
 
 // noInterval returns the words of why an interval is not known.
 func noInterval(why result.Reason) string { return "no interval: " + ReasonText(why) }
@@ -42,7 +42,7 @@ type Figure struct {
 	Note              string
 }
 
-// Condition is one thing that a claim holds under. Known is false where it
+// Condition is one thing that the headline holds under. Known is false where it
 // is not known: it is never guessed.
 type Condition struct {
 	Name, Value string
@@ -54,20 +54,20 @@ const notKnown = "not known"
 
 // setConclusion says what the run shows.
 func (m *Model) setConclusion(run *result.Run) {
-	m.Conditions = claimConditions(run, m)
+	m.Conditions = runConditions(run, m)
 	switch {
 	case m.Overview != nil:
-		m.claimOverview(run)
+		m.headlineOverview(run)
 	case m.Repeats != nil:
-		m.claimRepeats()
+		m.headlineRepeats()
 	case len(m.Points) > 0:
-		m.claimPoint(run, &m.Points[0])
+		m.headlinePoint(run, &m.Points[0])
 	default:
-		m.Claim = Claim{Sentence: "Nothing was measured.", Verdict: result.Invalid}
+		m.Headline = Headline{Sentence: "Nothing was measured.", Verdict: result.Invalid}
 		m.Limited = []string{notKnown + ": the run ended before its load began"}
 		return
 	}
-	m.Claim.Verdict = run.Verdict
+	m.Headline.Verdict = run.Verdict
 	m.Limited = limiterLines(run)
 }
 
@@ -86,8 +86,8 @@ func atLoad(p *result.Point) string {
 	return "At this load"
 }
 
-func (m *Model) claimPoint(run *result.Run, shown *PointModel) {
-	c, p := &m.Claim, &run.Points[0]
+func (m *Model) headlinePoint(run *result.Run, shown *PointModel) {
+	c, p := &m.Headline, &run.Points[0]
 	m.Figures = pointFigures(p)
 	c.Because = shown.Because
 	switch s := p.SLO; {
@@ -257,8 +257,8 @@ func pointFigures(p *result.Point) (list []Figure) {
 	return list
 }
 
-func (m *Model) claimOverview(run *result.Run) {
-	c, o := &m.Claim, m.Overview
+func (m *Model) headlineOverview(run *result.Run) {
+	c, o := &m.Headline, m.Overview
 	for _, f := range o.Failed {
 		c.Because = append(c.Because, f.Name)
 	}
@@ -266,13 +266,13 @@ func (m *Model) claimOverview(run *result.Run) {
 		load := func(x float64) string { return say.Quantity(x) + " " + result.LoadUnit(k.Over) }
 		switch {
 		case k.Carried != nil && len(o.Answer) > 0:
-			c.Sentence = claimSentence(strings.Join(o.Answer, ": "))
+			c.Sentence = headlineSentence(strings.Join(o.Answer, ": "))
 		case highestWithinSLO(k) != nil:
 			c.Sentence = fmt.Sprintf("At up to %s, %s is met.", load(*highestWithinSLO(k)), k.SLO)
 		case k.Floor != nil:
 			c.Sentence = fmt.Sprintf("No load meets %s.", k.SLO)
 		case len(o.Answer) > 0:
-			c.Sentence = claimSentence(strings.Join(o.Answer, ": "))
+			c.Sentence = headlineSentence(strings.Join(o.Answer, ": "))
 		}
 		var sure []string
 		if highestWithinSLO(k) != nil && k.Bounds != nil {
@@ -303,7 +303,7 @@ func (m *Model) claimOverview(run *result.Run) {
 		m.capacityFigures(k)
 		return
 	}
-	c.Sentence = claimSentence(strings.Join(o.Answer, ", "))
+	c.Sentence = headlineSentence(strings.Join(o.Answer, ", "))
 	if k := run.Curve; k != nil {
 		if len(o.Answer) == 0 && len(k.Points) > 0 {
 			c.Sentence = straightCurveText(run)
@@ -333,8 +333,8 @@ func straightCurveText(run *result.Run) string {
 	return "From " + say.Decimal(least, 3) + " to " + say.Decimal(most, 3) + unit + " there is neither a knee nor a saturation."
 }
 
-// claimSentence makes the claim of a phrase, which is empty where there is none.
-func claimSentence(phrase string) string {
+// headlineSentence makes a headline of a phrase, which is empty where there is none.
+func headlineSentence(phrase string) string {
 	return cmp.Or(say.Sentence(phrase), "No load was measured well enough to claim anything.")
 }
 
@@ -637,8 +637,8 @@ func sentText(s *result.Sent) (parts []string) {
 	return parts
 }
 
-// claimConditions are the facts that the field expects with a figure.
-func claimConditions(run *result.Run, m *Model) (list []Condition) {
+// runConditions are the facts that the field expects with a figure.
+func runConditions(run *result.Run, m *Model) (list []Condition) {
 	addCondition := func(name string, values ...string) {
 		v := strings.Join(nonEmpty(values...), " · ")
 		list = append(list, Condition{name, v, v != ""})

@@ -43,11 +43,11 @@ func TestClaimOfStraightCurve(t *testing.T) {
 	second.Load.Rate = &rate
 	run.Points = append(run.Points, second)
 	run.Curve = &result.Curve{Over: "rate", Points: []int{0, 1}, NoKnee: result.Reason{Code: result.NoBend}}
-	if got, want := Build(run, "").Claim.Sentence, "From 4.5 to 9 req/s there is neither a knee nor a saturation."; got != want {
+	if got, want := Build(run, "").Headline.Sentence, "From 4.5 to 9 req/s there is neither a knee nor a saturation."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	run.Curve.UnstableFrom = &rate
-	if got, want := Build(run, "").Claim.Sentence, "From 9 req/s on the queue grows for as long as the load lasts."; got != want {
+	if got, want := Build(run, "").Headline.Sentence, "From 9 req/s on the queue grows for as long as the load lasts."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -111,7 +111,7 @@ func TestWhatAnInvalidRunStillKnows(t *testing.T) {
 			p.Server = map[string]float64{"prefix_hit_share": .5}
 		}
 		want = "At 4.5 requests per second, the measurement is INVALID (" + cause + "). " + want
-		if got := Build(run, "").Claim.Sentence; got != want {
+		if got := Build(run, "").Headline.Sentence; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -122,7 +122,7 @@ func TestClaimOfARunThatEndedInItsWarmUp(t *testing.T) {
 	run := reporttest.ServerRun(2000)
 	run.Interrupted = true
 	run.Points[0].Requests, run.Points[0].Seconds = result.Requests{}, result.Seconds{Warmup: 4}
-	if got := Build(run, "").Claim.Sentence; !strings.HasSuffix(got, ", nothing was measured: the run ended before its warm-up did.") {
+	if got := Build(run, "").Headline.Sentence; !strings.HasSuffix(got, ", nothing was measured: the run ended before its warm-up did.") {
 		t.Error(got)
 	}
 }
@@ -132,7 +132,7 @@ func TestClaimOfAnOverload(t *testing.T) {
 	run, served := reporttest.ServerRun(2000), 23.94
 	p := &run.Points[0]
 	p.Outcome, p.SLO, p.Throughput.RequestsPerS = result.Unstable, &result.SLO{Spec: "p99 ttft<200ms", Met: result.No}, &served
-	if got := Build(run, "").Claim.Sentence; !strings.HasSuffix(got, " More comes than the server serves: it answered 23.9 a second.") {
+	if got := Build(run, "").Headline.Sentence; !strings.HasSuffix(got, " More comes than the server serves: it answered 23.9 a second.") {
 		t.Error(got)
 	}
 }
@@ -143,11 +143,11 @@ func TestClaimOfAStoppedRun(t *testing.T) {
 	run.Interrupted = true
 	p := &run.Points[0]
 	p.Requests = result.Requests{Due: 238, OK: 18, Cut: 220, Errors: map[string]int{record.ErrInterrupted: 220}}
-	if got := Build(run, "").Claim.Sentence; !strings.HasPrefix(got, "The run was stopped with 220 of 238 requests under way. At ") {
+	if got := Build(run, "").Headline.Sentence; !strings.HasPrefix(got, "The run was stopped with 220 of 238 requests under way. At ") {
 		t.Error(got)
 	}
 	p.Requests = result.Requests{Due: 10, Cut: 10, Errors: map[string]int{record.ErrInterrupted: 10}}
-	if got := Build(run, "").Claim.Sentence; !strings.HasSuffix(got, ", the run was stopped before any of 10 requests was answered.") {
+	if got := Build(run, "").Headline.Sentence; !strings.HasSuffix(got, ", the run was stopped before any of 10 requests was answered.") {
 		t.Error(got)
 	}
 }

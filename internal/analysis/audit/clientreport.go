@@ -1,8 +1,8 @@
 package audit
 
-// Claim holds what another client reports that it measured, as far as the reference server knows
+// ClientReport holds what another client reports that it measured, as far as the reference server knows
 // the truth of it. Times are milliseconds; nil means that it does not report the value.
-type Claim struct {
+type ClientReport struct {
 	Tool      string
 	Requests  *float64
 	MeanTTFT  *float64

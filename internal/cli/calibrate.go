@@ -60,7 +60,7 @@ func calibrateVerb(ctx context.Context, e *Env) (int, error) {
 	case own.Format == "json":
 		return Done, report.WriteJSON(e.Stdout, x.Fit)
 	}
-	return Done, report.WriteFit(e.Stdout, x.Fit, x.Profile, styleOf(e.Stdout, e.Getenv))
+	return Done, report.WriteFit(e.Stdout, x.Fit, x.Profile, e.styleOf(e.Stdout))
 }
 
 // writeOutline says what a calibration will measure and how long that takes.

@@ -43,7 +43,7 @@ const most = 16_000
 
 func checkVerb(ctx context.Context, e *Env) (int, error) {
 	var p config.Audit
-	args, err := config.DecodeParts(config.VerbCheck, e.Args, e.Environ, &p)
+	args, err := config.DecodeParts(config.VerbCheck, e.Args, e.Environ, &e.Display, &p)
 	if err != nil {
 		return Usage, err
 	}

@@ -25,7 +25,7 @@ func chooseVerb(ctx context.Context, e *Env) (int, error) {
 	var ask config.Ask
 	var hard config.Load
 	var good config.Good
-	args, err := config.DecodeParts(config.VerbChoose, e.Args, e.Environ, &own, &ask, &hard, &good)
+	args, err := config.DecodeParts(config.VerbChoose, e.Args, e.Environ, &e.Display, &own, &ask, &hard, &good)
 	switch {
 	case err != nil:
 		return Usage, err
@@ -73,7 +73,7 @@ func chooseVerb(ctx context.Context, e *Env) (int, error) {
 		_, err := io.WriteString(e.Stdout, x.Options[0].Manifest())
 		return code, err
 	}
-	return code, m.WriteTerminal(out, styleOf(out, e.Getenv))
+	return code, m.WriteTerminal(out, e.styleOf(out))
 }
 
 // wantedFromFlags returns the requirements that the flags give, completed from the catalogue.

@@ -44,6 +44,7 @@ type Env struct {
 	Stdout, Stderr io.Writer
 	Environ        []string // NAME=VALUE
 	Getenv         func(string) string
+	Display        config.Display                  // how answers are shown, as the verb's flags say
 	Late           func(point int32) time.Duration // see [session.Runner]; nil but where a test starves the client
 }
 

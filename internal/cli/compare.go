@@ -22,7 +22,7 @@ import (
 // baseline for that.
 func compareVerb(_ context.Context, e *Env) (int, error) {
 	var p config.Comparison
-	args, err := config.DecodeParts(config.VerbCompare, e.Args, e.Environ, &p)
+	args, err := config.DecodeParts(config.VerbCompare, e.Args, e.Environ, &e.Display, &p)
 	if err != nil {
 		return Usage, err
 	}
@@ -156,7 +156,7 @@ func showComparison(e *Env, c *compare.Comparison, m report.ComparisonModel, for
 	case "html":
 		return page.WriteComparison(e.Stdout, m, e.Command)
 	}
-	return m.WriteTerminal(e.Stdout, styleOf(e.Stdout, e.Getenv))
+	return m.WriteTerminal(e.Stdout, e.styleOf(e.Stdout))
 }
 
 // writeComparison writes the page of --html. --open alone has a file of its own,
@@ -212,7 +212,7 @@ func saveBaseline(e *Env, path string, sides []compare.Side) (int, error) {
 	}
 	fmt.Fprintf(e.Stdout, "baseline of %s runs saved in %s, %s bytes\n", say.Count(runs), path, say.Count(len(data)))
 	for _, s := range sides {
-		if err := report.WriteDetectable(e.Stdout, s, styleOf(e.Stdout, e.Getenv)); err != nil {
+		if err := report.WriteDetectable(e.Stdout, s, e.styleOf(e.Stdout)); err != nil {
 			return Done, err
 		}
 	}

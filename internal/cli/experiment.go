@@ -55,7 +55,7 @@ func experimentVerb(ctx context.Context, e *Env) (int, error) {
 			continue
 		}
 		var p config.Experimenting
-		args, err := config.DecodeParts(config.VerbExperiment, e.Args[1:], e.Environ, &p)
+		args, err := config.DecodeParts(config.VerbExperiment, e.Args[1:], e.Environ, &e.Display, &p)
 		var other *config.OtherVerb
 		if errors.As(err, &other) && slices.Contains([]string{"launches", "seed", "budget"}, other.Flag) {
 			return Usage, say.Errorf("unknown flag --%s", other.Flag).WithHint("it is a key of the plan: write " + other.Flag + ": there")
@@ -163,7 +163,7 @@ func forecastExperiment(ctx context.Context, e *Env, o *config.Experimenting, ar
 	if o.Format == "json" {
 		return Done, report.WriteJSON(e.Stdout, x.Forecast())
 	}
-	return Done, report.WriteForecast(e.Stdout, x.Forecast(), styleOf(e.Stdout, e.Getenv))
+	return Done, report.WriteForecast(e.Stdout, x.Forecast(), e.styleOf(e.Stdout))
 }
 
 // simulatePlan carries a plan out on its twin, for a forecast. The exit code is that of an error.
@@ -364,7 +364,7 @@ func lookAt(action string, e *Env, o *config.Experimenting, args []string) (int,
 	}
 	x.Version = versionOf()
 	if action == "status" {
-		return Done, report.WriteStatus(e.Stdout, x.Status(), x.Forecast(), report.BuildDecision(x.Record()), styleOf(e.Stdout, e.Getenv))
+		return Done, report.WriteStatus(e.Stdout, x.Status(), x.Forecast(), report.BuildDecision(x.Record()), e.styleOf(e.Stdout))
 	}
 	code, err := showRecord(e, x, o)
 	if err == nil && code != Fired { // what the contract came to is run's to say
@@ -392,7 +392,7 @@ func showRecord(e *Env, x *experiment.Experiment, o *config.Experimenting) (int,
 	case "html":
 		err = page.WriteDecision(e.Stdout, m)
 	default:
-		if err = m.WriteTerminal(e.Stdout, styleOf(e.Stdout, e.Getenv)); err == nil {
+		if err = m.WriteTerminal(e.Stdout, e.styleOf(e.Stdout)); err == nil {
 			_, err = fmt.Fprintf(e.Stdout, "\nsaved in %s: %s, %s and the page %s\n", x.Dir, experiment.RecordMarkdown, experiment.RecordJSON, experiment.RecordPage)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // explainVerb says what limits a run.
 func explainVerb(_ context.Context, e *Env) (int, error) {
 	var p config.Explanation
-	dirs, err := config.DecodeParts(config.VerbExplain, e.Args, e.Environ, &p)
+	dirs, err := config.DecodeParts(config.VerbExplain, e.Args, e.Environ, &e.Display, &p)
 	if err != nil {
 		return Usage, err
 	}
@@ -45,7 +45,7 @@ func explainVerb(_ context.Context, e *Env) (int, error) {
 	if p.Format == "json" {
 		return Done, report.WriteJSON(e.Stdout, x)
 	}
-	return Done, report.WriteExplanation(e.Stdout, measured, x, styleOf(e.Stdout, e.Getenv))
+	return Done, report.WriteExplanation(e.Stdout, measured, x, e.styleOf(e.Stdout))
 }
 
 // buildModel is a run's model with what limits it, where an objective is not met. What

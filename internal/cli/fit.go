@@ -53,7 +53,7 @@ func fitVerb(_ context.Context, e *Env) (int, error) {
 	if p.Format == "json" {
 		return Done, report.WriteJSON(e.Stdout, fit)
 	}
-	return Done, report.WriteFit(e.Stdout, fit, p.Profile, styleOf(e.Stdout, e.Getenv))
+	return Done, report.WriteFit(e.Stdout, fit, p.Profile, e.styleOf(e.Stdout))
 }
 
 func fitHelp(w io.Writer) {

@@ -100,7 +100,7 @@ func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *config.Plan) (int
 	if p.Format == "md" {
 		err = m.WriteMarkdown(e.Stdout)
 	} else {
-		err = m.WriteTerminal(e.Stdout, styleOf(e.Stdout, e.Getenv))
+		err = m.WriteTerminal(e.Stdout, e.styleOf(e.Stdout))
 	}
 	if err != nil {
 		return Done, err

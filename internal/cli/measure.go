@@ -56,6 +56,7 @@ func (v *measuring) preparePlan(e *Env) (*config.Plan, []export.Export, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	e.Display = p.Display
 	if len(args) > 1 {
 		return nil, nil, say.Errorf("more than one target: %q and %q", args[0], args[1]).WithHint("one run measures one target")
 	}
@@ -189,5 +190,5 @@ func showRun(e *Env, measured *result.Run, from shownFrom, format string) error 
 	if format == "md" {
 		return m.WriteMarkdown(e.Stdout)
 	}
-	return m.WriteTerminal(e.Stdout, styleOf(e.Stdout, e.Getenv))
+	return m.WriteTerminal(e.Stdout, e.styleOf(e.Stdout))
 }

@@ -19,7 +19,7 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 	var p config.Prediction
 	var ask config.Ask
 	var good config.Good
-	args, err := config.DecodeParts(config.VerbPredict, e.Args, e.Environ, &p, &ask, &good)
+	args, err := config.DecodeParts(config.VerbPredict, e.Args, e.Environ, &e.Display, &p, &ask, &good)
 	if err != nil {
 		return Usage, err
 	}
@@ -63,7 +63,7 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 	if p.Format == "json" {
 		return Done, report.WriteJSON(e.Stdout, x)
 	}
-	return Done, report.WritePrediction(e.Stdout, x, styleOf(e.Stdout, e.Getenv))
+	return Done, report.WritePrediction(e.Stdout, x, e.styleOf(e.Stdout))
 }
 
 func replayRequests(e *Env, p *config.Prediction, spec string) (int, error) {
@@ -79,7 +79,7 @@ func replayRequests(e *Env, p *config.Prediction, spec string) (int, error) {
 	if p.Format == "json" {
 		return Done, report.WriteJSON(e.Stdout, x)
 	}
-	return Done, report.WriteReplay(e.Stdout, x, styleOf(e.Stdout, e.Getenv))
+	return Done, report.WriteReplay(e.Stdout, x, e.styleOf(e.Stdout))
 }
 
 // listKnown lists the models, accelerators and settings of deployments.
@@ -91,7 +91,7 @@ func listKnown(e *Env, p *config.Prediction, args []string) (int, error) {
 	if p.Format == "json" {
 		return Done, report.WriteJSON(e.Stdout, k)
 	}
-	return Done, report.WriteKnown(e.Stdout, k, styleOf(e.Stdout, e.Getenv))
+	return Done, report.WriteKnown(e.Stdout, k, e.styleOf(e.Stdout))
 }
 
 // compareWithTwin compares a measured run with the twin's prediction of it.
@@ -103,7 +103,7 @@ func compareWithTwin(ctx context.Context, e *Env, p *config.Prediction, spec str
 	if p.Format == "json" {
 		return Done, report.WriteJSON(e.Stdout, x)
 	}
-	return Done, report.WriteRunAgainstTwin(e.Stdout, x, styleOf(e.Stdout, e.Getenv))
+	return Done, report.WriteRunAgainstTwin(e.Stdout, x, e.styleOf(e.Stdout))
 }
 
 func predictHelp(w io.Writer) {

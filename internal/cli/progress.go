@@ -35,8 +35,8 @@ func wantsColor(w io.Writer, getenv func(string) string) bool {
 }
 
 // styleOf returns the style of a report for w.
-func styleOf(w io.Writer, getenv func(string) string) report.Style {
-	return report.Style{Color: wantsColor(w, getenv), Width: columnsOf(w)}
+func (e *Env) styleOf(w io.Writer) report.Style {
+	return report.Style{Color: wantsColor(w, e.Getenv), Width: columnsOf(w), Full: e.Display.Full}
 }
 
 // columnsOf returns the width of the terminal w, 0 if it is none.

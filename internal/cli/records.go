@@ -93,7 +93,7 @@ func showModel(e *Env, format string, of any, m report.DecisionModel) error {
 	case "html":
 		return say.Errorf("--format html is not of records").WithHint("decision.html of pitot experiment run PLAN --against DIR has it as a section")
 	}
-	return m.WriteTerminal(e.Stdout, styleOf(e.Stdout, e.Getenv))
+	return m.WriteTerminal(e.Stdout, e.styleOf(e.Stdout))
 }
 
 // trendExperiment shows what many records say.

@@ -20,7 +20,7 @@ import (
 // and no run.json: it is finished first.
 func reportVerb(_ context.Context, e *Env) (int, error) {
 	var p config.Output
-	dirs, err := config.DecodeParts(config.VerbReport, e.Args, e.Environ, &p)
+	dirs, err := config.DecodeParts(config.VerbReport, e.Args, e.Environ, &e.Display, &p)
 	if err != nil {
 		return Usage, err
 	}

@@ -60,7 +60,7 @@ func listWorkloads(e *Env, args []string) error {
 	if len(args) > 0 {
 		return say.Errorf("list takes no more: %q", args[0]).WithHint("pitot workload show " + args[0])
 	}
-	return report.WritePresets(e.Stdout, styleOf(e.Stdout, e.Getenv))
+	return report.WritePresets(e.Stdout, e.styleOf(e.Stdout))
 }
 
 func showWorkload(e *Env, args []string) error {
@@ -75,7 +75,7 @@ func showWorkload(e *Env, args []string) error {
 		return drawOne(e, args[0], path)
 	}
 	for _, name := range args {
-		if err := showOne(e, name, styleOf(e.Stdout, e.Getenv)); err != nil {
+		if err := showOne(e, name, e.styleOf(e.Stdout)); err != nil {
 			return err
 		}
 	}
@@ -307,13 +307,13 @@ func eachWorkload(action string, args []string, then func(name, counted string, 
 
 func workloadStats(e *Env, args []string) error {
 	return eachWorkload("stats", args, func(name, counted string, t *workload.Trace, found []workload.Finding) error {
-		return report.WorkloadStats(e.Stdout, name, counted, t, found, styleOf(e.Stdout, e.Getenv))
+		return report.WorkloadStats(e.Stdout, name, counted, t, found, e.styleOf(e.Stdout))
 	})
 }
 
 func lintWorkload(e *Env, args []string) error {
 	return eachWorkload("lint", args, func(name, _ string, _ *workload.Trace, found []workload.Finding) error {
-		return report.WorkloadLint(e.Stdout, name, found, styleOf(e.Stdout, e.Getenv))
+		return report.WorkloadLint(e.Stdout, name, found, e.styleOf(e.Stdout))
 	})
 }
 

@@ -98,5 +98,5 @@ func profileWorkload(e *Env, args []string) error {
 	} else if err := os.WriteFile(f.out, data, 0o644); err != nil {
 		return unreadable.FileError("-o", f.out, err, "name a file that can be written")
 	}
-	return report.WorkloadProfile(told, p, logs, f.out, len(data), styleOf(told, e.Getenv))
+	return report.WorkloadProfile(told, p, logs, f.out, len(data), e.styleOf(told))
 }

@@ -19,13 +19,14 @@ import (
 // Plan holds the settings of a verb that measures, in parts. Each package can so get only the part
 // that it needs.
 type Plan struct {
-	Target // what is measured, and how it is reached
-	Ask    // what is asked of it
-	Load   // how hard
-	Search // which loads
-	Good   // what is good, and what it costs
-	Output // what is kept and shown
-	Fleet  // by how many processes, and how they meet
+	Target  // what is measured, and how it is reached
+	Ask     // what is asked of it
+	Load    // how hard
+	Search  // which loads
+	Good    // what is good, and what it costs
+	Output  // what is kept
+	Display // how it is shown
+	Fleet   // by how many processes, and how they meet
 
 	Origins []Origin // of what was not on the command line; no part of what is done
 }
@@ -143,6 +144,7 @@ type Output struct {
 	Out      string // directory
 	Resume   bool
 	Format   string
+	Full     bool     // show every line of the text
 	ShowPage bool     // in a browser
 	Export   []string // NAME=PATH
 	Notes    []string // KEY=VALUE
@@ -151,6 +153,11 @@ type Output struct {
 	Strict   bool // flags fail
 
 	Undecided string // what a gate does that is undecided: [UndecidedFail] or [UndecidedPass]
+}
+
+// Display says how the text of an answer is shown.
+type Display struct {
+	Full bool // every line, not only the answer and what explains it
 }
 
 // What --undecided may say.
@@ -247,6 +254,7 @@ type Comparison struct {
 	Undecided    string // what a clause does that is undecided: [UndecidedFail] or [UndecidedPass]
 	SaveBaseline string // file
 	Format       string
+	Full         bool   // show every line of the text
 	Page         string // file
 	ShowPage     bool   // in a browser
 }
@@ -360,7 +368,7 @@ func Reset(parts ...any) {
 }
 
 func (p *Plan) settingParts() []any {
-	return []any{&p.Target, &p.Ask, &p.Load, &p.Search, &p.Good, &p.Output, &p.Fleet}
+	return []any{&p.Target, &p.Ask, &p.Load, &p.Search, &p.Good, &p.Output, &p.Display, &p.Fleet}
 }
 
 // KeptNotes are the notes of run.json, by name: those of --note, and the values of

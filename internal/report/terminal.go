@@ -28,7 +28,8 @@ const (
 // Style turns marks into escape sequences, or into nothing, and fits lines to a terminal.
 type Style struct {
 	Color bool
-	Width int // columns of the terminal, 0 where there is none
+	Width int  // columns of the terminal, 0 where there is none
+	Full  bool // show every line, not only the answer and what explains it
 }
 
 func (s Style) paint(code, text string) string {

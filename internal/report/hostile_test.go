@@ -28,7 +28,7 @@ func fillTexts(v reflect.Value) {
 			fillTexts(v.Elem())
 		}
 	case reflect.Struct:
-		if strings.HasSuffix(v.Type().PkgPath(), "data/metric") { // the catalogue is the program's own
+		if strings.HasSuffix(v.Type().PkgPath(), "results/metric") { // the catalogue is the program's own
 			return
 		}
 		for i := range v.NumField() {

@@ -10,7 +10,7 @@ import (
 )
 
 // quiet is the share of comparisons without any change in which a gate of as many launches as
-// [Outcome.Needed] rules all its clauses out.
+// [Resolution.Needed] rules all its clauses out.
 const quiet = 0.95
 
 // explainUndecided says what would decide a clause that the launches there are leave undecided;

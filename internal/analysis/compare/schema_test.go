@@ -98,7 +98,7 @@ var words = map[string][]string{
 	"Row.ChangeIn":  {"ratio", "share"},
 	"Row.Verdict":   {Slower, Faster, Worse, Better, Equivalent, Undistinguished, OtherInstrument},
 	"Verdict.Word":  {Slower, Faster, Worse, Better, Equivalent, Undistinguished, OtherInstrument, NotCompared, Mixed},
-	"Outcome.State": {Fired, RuledOut, Undecided, NotJudged},
+	"Resolution.State": {Fired, RuledOut, Undecided, NotJudged},
 }
 
 func (g *generator) of(t reflect.Type) map[string]any {

@@ -106,12 +106,12 @@ func (m *PointModel) addCache(p *result.Point) {
 	if figures == "" {
 		return
 	}
-	m.Server = append(m.Server, []string{figures})
+	m.Server = addLine(m.Server, "", []string{figures})
 	if p.Answers != nil && p.PrefixCache.Served != nil && *p.PrefixCache.Served > p.PrefixCache.Expected {
 		difference = "" // greedy questions were asked alone before, and those of a kind begin alike
 	}
 	if difference != "" {
-		m.Server = append(m.Server, []string{difference})
+		m.Server = addLine(m.Server, "", []string{difference})
 	}
 }
 

@@ -29,7 +29,10 @@ type CheckModel struct {
 
 // checkText returns the words of a check. Where there is none a share is written with its counts,
 // and a count with its unit.
-type checkText struct{ Value, Limit string }
+type checkText struct {
+	Value, Limit string
+	Invalid      string // what it says of a measurement that it makes INVALID
+}
 
 //go:embed checks.json
 var checksJSON []byte

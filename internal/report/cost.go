@@ -11,7 +11,7 @@ import (
 
 // addCost says what serving costs at a load and what it takes of energy, a line each.
 func (m *PointModel) addCost(p *result.Point) {
-	line := func(head string, parts ...string) { m.Cost = addLine(m.Cost, head, parts) }
+	line := func(label string, parts ...string) { m.Cost = addLine(m.Cost, label, parts) }
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
 		first := fmt.Sprintf("$%s per million output tokens", say.Quantity(*c.USDPerMOutput))
 		if ci, ok := c.CI95["usd_per_m_output"]; ok {
@@ -21,7 +21,7 @@ func (m *PointModel) addCost(p *result.Point) {
 		if c.USDPerMGoodOutput != nil && meetsSLO(p) {
 			within = fmt.Sprintf("$%s within the SLO", say.Quantity(*c.USDPerMGoodOutput))
 		}
-		line("cost: ", first, within, costText(c.USDPerMTokens, 1, "per million in and out"), costText(c.USDPerRequest, 1000, "per 1,000 requests"), priceText(c))
+		line("Cost", first, within, costText(c.USDPerMTokens, 1, "per million in and out"), costText(c.USDPerRequest, 1000, "per 1,000 requests"), priceText(c))
 	}
 	e := p.Energy
 	if e == nil {
@@ -37,7 +37,7 @@ func (m *PointModel) addCost(p *result.Point) {
 	}
 	drew := fmt.Sprintf("%s drew %s W", gpus, say.Quantity(e.Watts))
 	if e.JoulesPerOutputToken == nil {
-		line("energy: ", drew, idle, "none by token: "+ReasonText(e.Why.Or(result.Reason{Code: result.OutputTokensBlind})))
+		line("Energy", drew, idle, "none by token: "+ReasonText(e.Why.Or(result.Reason{Code: result.OutputTokensBlind})))
 		return
 	}
 	each := fmt.Sprintf("%s J per output token (%s)", say.Quantity(*e.JoulesPerOutputToken), energyError(e))
@@ -45,7 +45,7 @@ func (m *PointModel) addCost(p *result.Point) {
 	if e.JoulesPerGoodToken != nil && meetsSLO(p) {
 		good = fmt.Sprintf("%s J within the SLO", say.Quantity(*e.JoulesPerGoodToken))
 	}
-	line("energy: ", each, good, fmt.Sprintf("%s tok/s per MW", say.Quantity(*e.TokensPerSPerMW)), drew, idle)
+	line("Energy", each, good, fmt.Sprintf("%s tok/s per MW", say.Quantity(*e.TokensPerSPerMW)), drew, idle)
 }
 
 // energyError says how far off the energy may be, and what it follows from.

@@ -10,9 +10,12 @@ import (
 	"unicode/utf8"
 )
 
+// mostLines are the lines that an answer may have by default: a screen.
+const mostLines = 30
+
 var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// Golden files hold what each run looks like: as text, in colour with ␛ for
+// Golden files hold what each run looks like: as text, short and in full, in colour with ␛ for
 // the escape character, and in Markdown.
 func TestGolden(t *testing.T) {
 	for name, run := range reporttest.Runs() {
@@ -25,10 +28,21 @@ func TestGolden(t *testing.T) {
 				return b.String()
 			}
 			m := Build(run, "runs/20261120-234800-llama-3.1-8b")
-			text := render(func(b *strings.Builder) error { return m.WriteTerminal(b, Style{}) })
-			colour := render(func(b *strings.Builder) error { return m.WriteTerminal(b, Style{Color: true}) })
+			short := render(func(b *strings.Builder) error { return m.WriteTerminal(b, Style{}) })
+			shortColour := render(func(b *strings.Builder) error { return m.WriteTerminal(b, Style{Color: true}) })
+			full := render(func(b *strings.Builder) error { return m.WriteTerminal(b, Style{Full: true}) })
+			fullColour := render(func(b *strings.Builder) error { return m.WriteTerminal(b, Style{Color: true, Full: true}) })
+			text, colour := short+"== full\n"+full, shortColour+"== full\n"+fullColour
 			md := render(func(b *strings.Builder) error { return m.WriteMarkdown(b) })
 
+			if n := strings.Count(short, "\n"); n > mostLines {
+				t.Errorf("%d lines without --full, and %d may be:\n%s", n, mostLines, short)
+			}
+			for line := range strings.Lines(short) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > textWidth {
+					t.Errorf("%d columns without --full: %s", n, line)
+				}
+			}
 			for line := range strings.Lines(text) {
 				line = strings.TrimSuffix(line, "\n")
 				if n := utf8.RuneCountInString(line); n > tableWidth {

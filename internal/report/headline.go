@@ -90,90 +90,196 @@ func (m *Model) headlinePoint(run *result.Run, shown *PointModel) {
 	c, p := &m.Headline, &run.Points[0]
 	m.Figures = pointFigures(p)
 	c.Because = shown.Because
-	switch s := p.SLO; {
-	case p.Requests.Due == 0 && p.Seconds.Window == 0 && (run.Interrupted || run.Recovered):
-		c.Sentence = atLoad(p) + ", nothing was measured: the run ended before its warm-up did."
-	case p.Requests.Due == 0:
-		c.Sentence = atLoad(p) + ", no request came due in the window."
-	case p.Requests.OK == 0 && run.Interrupted && 2*p.Requests.Errors[record.ErrInterrupted] > p.Requests.Due:
-		c.Sentence = fmt.Sprintf("%s, the run was stopped before any of %s was answered.", atLoad(p), say.Plural(p.Requests.Due, "request"))
-	case p.Requests.OK == 0:
-		c.Sentence = atLoad(p) + ", none of " + say.Plural(p.Requests.Due, "request") + " was answered."
-	case p.Verdict == result.Invalid: // its figures stand below, and are nothing to quote
-		c.Sentence = fmt.Sprintf("%s, the measurement is INVALID (%s). ", atLoad(p), strings.Join(failedChecks(p), ", ")) + stillKnown(p)
-	case p.WentAway != nil:
-		c.Sentence = fmt.Sprintf("%s, the server went away %s after the load began: %s.", atLoad(p), say.Seconds(*p.WentAway), answeredOf(p))
-	case p.Outcome == result.Failing && !shapedByLimits(p):
-		c.Sentence = fmt.Sprintf("%s, the server failed: %s.", atLoad(p), answeredOf(p))
-	case p.Outcome == result.Unstable && s == nil:
-		c.Sentence = atLoad(p) + ", more comes than the server serves: its queue grew all the time."
-		if x := p.Throughput.RequestsPerS; x != nil {
-			c.Sentence += " It answered " + say.Quantity(*x) + " a second."
-		}
-	case s != nil:
-		c.Sentence = fmt.Sprintf("%s, %s is %s", atLoad(p), s.Spec, metText(s.Met, "not met"))
-		if s.Attained != nil {
-			c.Sentence += ": " + goodShareText(s) + " of all requests due were good"
-		}
-		c.Sentence += "."
-		if x := p.Throughput.RequestsPerS; x != nil && p.Outcome == result.Unstable && s.Met == result.No {
-			c.Sentence += " More comes than the server serves: it answered " + say.Quantity(*x) + " a second."
-		}
-		switch {
-		case s.CI95 != nil:
-			c.Interval = "95 % interval of that share: " + say.Percent(s.CI95[0]) + " to " + say.Percent(s.CI95[1])
-		case !s.NoInterval.IsNone():
-			c.Interval, c.Unsure = noInterval(s.NoInterval), true
-		}
-		if why := strings.Join(nonEmpty(s.Deciding, ReasonText(s.Why)), ": "); s.Met == result.Undecided && why != "" {
-			c.Interval = strings.Join(nonEmpty(c.Interval, why), " · ")
-		}
-	default:
-		var parts []string
-		if x := p.Throughput.OutputTokensPerS; x != nil {
-			parts = append(parts, say.Quantity(*x)+" output tokens per second")
-		} else if x := p.Throughput.RequestsPerS; x != nil {
-			parts = append(parts, say.Quantity(*x)+" answers per second")
-		}
-		for _, d := range headlineMetrics(&p.Metrics) {
-			if len(parts) == 3 {
-				break
-			}
-			for _, key := range []string{"p99", "p50"} {
-				v := cellText(d.Summary, key)
-				if v == say.Unknown {
-					continue
-				}
-				parts = append(parts, key+" "+d.Metric.Label+" "+v+" "+string(d.Unit))
-				if ci, ok := d.CI95[key]; ok && c.Interval == "" {
-					c.Interval = fmt.Sprintf("95 %% interval of %s %s: %s %s", key, d.Metric.Label, fromTo(ci), d.Unit)
-				}
-				break
-			}
-		}
-		c.Sentence = atLoad(p) + ": " + strings.Join(parts, ", ") + "."
-		if len(parts) == 0 {
-			c.Sentence = atLoad(p) + ", nothing is known of how it was served."
-		}
-		if c.Interval == "" && !p.Throughput.NoInterval.IsNone() {
-			c.Interval, c.Unsure = noInterval(p.Throughput.NoInterval), true
-		}
-	}
-	if n := p.Requests.Errors[record.ErrInterrupted]; 10*n > p.Requests.Due && p.Requests.OK > 0 && len(run.Points) == 1 {
-		c.Sentence = fmt.Sprintf("The run was stopped with %d of %s under way. ", n, say.Plural(p.Requests.Due, "request")) + c.Sentence
-	}
+	c.Sentence = pointSentence(run, p)
+	c.Interval, c.Unsure = pointInterval(p)
 	if n := len(m.Points); n > 1 {
 		if effect := effectText(run.CacheEffect); effect != "" && run.Verdict != result.Invalid { // what both are measured for
 			c.Sentence, c.Interval = say.Sentence(effect), ""
 			return
 		}
-		c.Sentence = fmt.Sprintf("First of %d points, %s%s", n, strings.ToLower(c.Sentence[:1]), c.Sentence[1:])
+		c.Sentence = fmt.Sprintf("First of %d points, %s", n, c.Sentence)
 	}
+}
+
+// pointSentence is the answer of one load, true when it is quoted alone.
+func pointSentence(run *result.Run, p *result.Point) string {
+	load, r := loadName(p), p.Requests
+	if n := r.Errors[record.ErrInterrupted]; 10*n > r.Due && len(run.Points) == 1 {
+		load += fmt.Sprintf(" (stopped, %d of %d requests under way)", n, r.Due)
+	}
+	switch s := p.SLO; {
+	case r.Due == 0 && p.Seconds.Window == 0 && (run.Interrupted || run.Recovered):
+		return load + ": nothing was measured, the run ended during its warm-up"
+	case r.Due == 0:
+		return load + ": no request was due in the measured time"
+	case r.OK == 0 && run.Interrupted && 2*r.Errors[record.ErrInterrupted] > r.Due:
+		return fmt.Sprintf("%s: the run was stopped before any of %s was answered", loadName(p), say.Plural(r.Due, "request"))
+	case r.OK == 0:
+		return load + ": none of " + say.Plural(r.Due, "request") + " was answered"
+	case p.Verdict == result.Invalid: // its figures are nothing to quote
+		return "INVALID: " + invalidCause(p)
+	case p.WentAway != nil:
+		return fmt.Sprintf("%s: the server went away after %s, %s", load, say.Seconds(*p.WentAway), answeredOf(p))
+	case p.Outcome == result.Failing && !shapedByLimits(p):
+		return load + ": the server failed, " + answeredOf(p)
+	case s != nil:
+		return load + ": " + sloSentence(p)
+	case p.Outcome == result.Unstable && p.Throughput.RequestsPerS != nil:
+		return fmt.Sprintf("%s is more than the server carries: it answered %s/s and its queue grew", load, say.Quantity(*p.Throughput.RequestsPerS))
+	case p.Outcome == result.Unstable:
+		return load + " is more than the server carries: its queue grew"
+	}
+	var parts []string
+	if x := p.Throughput.OutputTokensPerS; x != nil {
+		parts = append(parts, say.Quantity(*x)+" output tok/s")
+	} else if x := p.Throughput.RequestsPerS; x != nil {
+		parts = append(parts, say.Quantity(*x)+" responses/s")
+	}
+	for _, d := range headlineMetrics(&p.Metrics) {
+		for _, key := range []string{"p99", "p50"} {
+			if v := cellText(d.Summary, key); v != say.Unknown && len(parts) < 3 {
+				parts = append(parts, key+" "+d.Metric.Label+" "+strings.Replace(v, "~", "≈ ", 1)+" "+string(d.Unit))
+				break
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return load + ": " + answeredOf(p)
+	}
+	return load + ": " + strings.Join(parts, ", ")
+}
+
+// loadName names a load: "24 req/s", "8 users", "2 conversations/s".
+func loadName(p *result.Point) string {
+	switch {
+	case p.Load.Rate != nil && p.Load.Turns != nil:
+		return say.Decimal(*p.Load.Rate, 3) + " conversations/s"
+	case p.Load.Rate != nil:
+		return say.Decimal(*p.Load.Rate, 3) + " req/s"
+	case p.Load.Concurrency != nil:
+		return say.Plural(*p.Load.Concurrency, "user")
+	}
+	return "This load"
+}
+
+// sloSentence says whether a load meets the SLO, as far as one run can tell, and the limit that
+// decides it.
+func sloSentence(p *result.Point) string {
+	s := p.SLO
+	word := map[result.Met]string{result.Yes: "SLO met", result.No: "SLO missed", result.Undecided: "SLO undecided"}[s.Met]
+	if s.Near && s.Met != result.Undecided {
+		word += " in this run, too close to call"
+	}
+	if p.Outcome == result.Unstable && p.Throughput.RequestsPerS != nil {
+		return fmt.Sprintf("%s, its queue grew at %s answered/s", word, say.Quantity(*p.Throughput.RequestsPerS))
+	}
+	if text := decidingLimit(s); text != "" {
+		word += " (" + text + ")"
+	}
+	return word
+}
+
+// decidingLimit describes the limit that decides an SLO: the one that is missed by most, else the
+// one that is nearest to being missed.
+func decidingLimit(s *result.SLO) (text string) {
+	worst, share := -1., jointShares(s.Spec)
+	for i := range s.Limits {
+		l := &s.Limits[i]
+		if l.Met != s.Met {
+			continue
+		}
+		name, ratio, is := nameOfLimit(l), 0., ""
+		switch {
+		case l.Metric == "errors" || l.Metric == "wrong":
+			if l.Value == nil {
+				continue
+			}
+			is = say.PercentNear(*l.Value, l.Limit) + " " + name + ", " + say.Percent(l.Limit) + " allowed"
+			ratio = *l.Value / max(l.Limit, 1e-9)
+		case l.Percentile > 0 && l.Value != nil:
+			ratio = *l.Value / l.Limit
+			is = fmt.Sprintf("%s %s of %s ms", name, say.QuantityNear(*l.Value, l.Limit), say.Decimal(l.Limit, 3))
+			if l.Met == result.No && *l.Value < l.Limit {
+				is, ratio = name+" over "+say.Decimal(l.Limit, 3)+" ms with failures counted", 1
+			}
+		case l.Attained != nil:
+			needed := share(l.Class)
+			ratio = (1 - *l.Attained) / max(1-needed, 1e-9)
+			is = say.Percent(*l.Attained) + " of requests within " + l.Spec
+			if needed > 0 {
+				is = fmt.Sprintf("%s of requests within %s, %s needed", say.PercentNear(*l.Attained, needed), l.Spec, say.Percent(needed))
+			}
+		}
+		if ratio > worst && is != "" {
+			worst, text = ratio, is
+		}
+	}
+	if s.Attained != nil && s.Deciding == "" && s.Met == result.No && text == "" { // all limits together
+		text = goodShareText(s) + " of requests within all limits"
+	}
+	return text
+}
+
+// pointInterval says how sure the answer of one load is; unsure means that it says why that is not
+// known.
+func pointInterval(p *result.Point) (text string, unsure bool) {
+	switch s := p.SLO; {
+	case p.Requests.OK == 0:
+		return "", false
+	case p.Verdict == result.Invalid:
+		return stillKnown(p), false
+	case s != nil:
+		switch {
+		case s.CI95 != nil:
+			text = "95 % interval of the share of good requests: " + say.Percent(s.CI95[0]) + " to " + say.Percent(s.CI95[1])
+		case !s.NoInterval.IsNone():
+			text, unsure = noInterval(s.NoInterval), true
+		}
+		if why := strings.Join(nonEmpty(s.Deciding, ReasonText(s.Why)), ": "); s.Met == result.Undecided && why != "" {
+			text = strings.Join(nonEmpty(text, why), " · ")
+		}
+		return text, unsure
+	case p.Outcome == result.Unstable || p.Outcome == result.Failing:
+		return "", false
+	}
+	for _, d := range headlineMetrics(&p.Metrics) {
+		for _, key := range []string{"p99", "p50"} {
+			if d.Summary == nil {
+				continue
+			}
+			if ci, ok := d.CI95[key]; ok {
+				return fmt.Sprintf("95 %% interval of %s %s: %s %s", key, d.Metric.Label, fromTo(ci), d.Unit), false
+			}
+		}
+	}
+	if !p.Throughput.NoInterval.IsNone() {
+		return noInterval(p.Throughput.NoInterval), true
+	}
+	return "", false
+}
+
+// invalidCause says why a point is INVALID: a busy machine before what it did to the client.
+func invalidCause(p *result.Point) string {
+	var causes []string
+	busy := ""
+	for i := range p.Checks {
+		c := &p.Checks[i]
+		switch {
+		case c.Name == result.CheckHost && c.Status != result.Pass:
+			busy = fmt.Sprintf("this machine was too busy to measure (other processes used %.0f %% of its CPU)", 100*valueOrZero(c.Value))
+		case c.Status == result.Fail:
+			causes = append(causes, cmp.Or(expandCheck(checkWords()[c.Name].Invalid, c, ""), c.Name))
+		}
+	}
+	if busy != "" && slices.Equal(failedChecks(p), []string{result.CheckSendLag}) {
+		return busy
+	}
+	return strings.Join(causes, "; ")
 }
 
 // answeredOf says how many requests were answered.
 func answeredOf(p *result.Point) string {
-	return say.Count(p.Requests.OK) + " of " + say.Plural(p.Requests.Due, "request") + " were answered"
+	return say.Count(p.Requests.OK) + " of " + say.Plural(p.Requests.Due, "request") + " answered"
 }
 
 // stillKnown returns which figures of an INVALID point hold all the same.
@@ -187,12 +293,12 @@ func stillKnown(p *result.Point) string {
 	case has(result.CheckAccounting, result.CheckRecording, result.CheckDamage, result.CheckOwnErrors): // records are missing
 		text = "Still known: at least " + say.Plural(p.Requests.OK, "request") + " were answered."
 	case has(result.CheckClientLimits, result.CheckWorkers):
-		text = "Still known: " + answeredOf(p) + ", though the client did not send all of them."
+		text = "Still known: " + answeredOf(p) + ", and the client did not send all of them."
 	default: // it was slow, and lost nothing
-		text = "Still known: " + answeredOf(p) + ". TTFT and E2E were at most what is shown: a slow client only adds to them."
+		text = "Still known: " + answeredOf(p) + ". TTFT and E2E were at most what was measured: a slow client only adds to them."
 	}
 	if len(p.Server) > 0 {
-		text += " What the server reports of itself holds."
+		text += " The server's own metrics hold."
 	}
 	return text
 }
@@ -264,16 +370,7 @@ func (m *Model) headlineOverview(run *result.Run) {
 	}
 	if k := run.Capacity; k != nil {
 		load := func(x float64) string { return say.Quantity(x) + " " + result.LoadUnit(k.Over) }
-		switch {
-		case k.Carried != nil && len(o.Answer) > 0:
-			c.Sentence = headlineSentence(strings.Join(o.Answer, ": "))
-		case highestWithinSLO(k) != nil:
-			c.Sentence = fmt.Sprintf("At up to %s, %s is met.", load(*highestWithinSLO(k)), k.SLO)
-		case k.Floor != nil:
-			c.Sentence = fmt.Sprintf("No load meets %s.", k.SLO)
-		case len(o.Answer) > 0:
-			c.Sentence = headlineSentence(strings.Join(o.Answer, ": "))
-		}
+		c.Sentence = capacitySentence(k)
 		var sure []string
 		if highestWithinSLO(k) != nil && k.Bounds != nil {
 			sure = append(sure, say.Percent(k.Bounds.Level)+" sure")
@@ -303,11 +400,8 @@ func (m *Model) headlineOverview(run *result.Run) {
 		m.capacityFigures(k)
 		return
 	}
-	c.Sentence = headlineSentence(strings.Join(o.Answer, ", "))
 	if k := run.Curve; k != nil {
-		if len(o.Answer) == 0 && len(k.Points) > 0 {
-			c.Sentence = straightCurveText(run)
-		}
+		c.Sentence = sweepSentence(run, o)
 		bounds := capacityFromCurve(k)
 		switch {
 		case len(bounds) > 0:

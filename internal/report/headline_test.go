@@ -36,18 +36,18 @@ func TestConditions(t *testing.T) {
 }
 
 // A curve that does not bend is no sweep that went wrong.
-func TestClaimOfStraightCurve(t *testing.T) {
+func TestHeadlineOfStraightCurve(t *testing.T) {
 	run := reporttest.ServerRun(2000)
 	second := run.Points[0]
 	rate := 2 * *second.Load.Rate
 	second.Load.Rate = &rate
 	run.Points = append(run.Points, second)
 	run.Curve = &result.Curve{Over: "rate", Points: []int{0, 1}, NoKnee: result.Reason{Code: result.NoBend}}
-	if got, want := Build(run, "").Headline.Sentence, "From 4.5 to 9 req/s there is neither a knee nor a saturation."; got != want {
+	if got, want := Build(run, "").Headline.Sentence, "From 4.5 to 9 req/s there is neither a knee nor a saturation"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	run.Curve.UnstableFrom = &rate
-	if got, want := Build(run, "").Headline.Sentence, "From 9 req/s on the queue grows for as long as the load lasts."; got != want {
+	if got, want := Build(run, "").Headline.Sentence, "From 9 req/s on the queue grows for as long as the load lasts"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -100,9 +100,9 @@ func TestSweepThatIsMostlyInvalid(t *testing.T) {
 // An INVALID run says which of its figures hold, by what made it so.
 func TestWhatAnInvalidRunStillKnows(t *testing.T) {
 	for cause, want := range map[string]string{
-		result.CheckSendLag:      "Still known: 2,700 of 2,700 requests were answered. TTFT and E2E were at most what is shown: a slow client only adds to them.",
-		result.CheckClientLimits: "Still known: 2,700 of 2,700 requests were answered, though the client did not send all of them.",
-		result.CheckRecording:    "Still known: at least 2,700 requests were answered. What the server reports of itself holds.",
+		result.CheckSendLag:      "Still known: 2,700 of 2,700 requests answered. TTFT and E2E were at most what was measured: a slow client only adds to them.",
+		result.CheckClientLimits: "Still known: 2,700 of 2,700 requests answered, and the client did not send all of them.",
+		result.CheckRecording:    "Still known: at least 2,700 requests were answered. The server's own metrics hold.",
 	} {
 		run := reporttest.ServerRun(2700)
 		p := &run.Points[0]
@@ -110,44 +110,47 @@ func TestWhatAnInvalidRunStillKnows(t *testing.T) {
 		if p.Server = nil; cause == result.CheckRecording {
 			p.Server = map[string]float64{"prefix_hit_share": .5}
 		}
-		want = "At 4.5 requests per second, the measurement is INVALID (" + cause + "). " + want
-		if got := Build(run, "").Headline.Sentence; got != want {
+		h := Build(run, "").Headline
+		if !strings.HasPrefix(h.Sentence, "INVALID: ") {
+			t.Error(h.Sentence)
+		}
+		if got := h.Interval; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
 
 // A run that ended before its window was measured nothing, and says why.
-func TestClaimOfARunThatEndedInItsWarmUp(t *testing.T) {
+func TestHeadlineOfARunThatEndedInItsWarmUp(t *testing.T) {
 	run := reporttest.ServerRun(2000)
 	run.Interrupted = true
 	run.Points[0].Requests, run.Points[0].Seconds = result.Requests{}, result.Seconds{Warmup: 4}
-	if got := Build(run, "").Headline.Sentence; !strings.HasSuffix(got, ", nothing was measured: the run ended before its warm-up did.") {
+	if got := Build(run, "").Headline.Sentence; !strings.HasSuffix(got, ": nothing was measured, the run ended during its warm-up") {
 		t.Error(got)
 	}
 }
 
 // An objective that is missed because more comes than is served says so in the first line.
-func TestClaimOfAnOverload(t *testing.T) {
+func TestHeadlineOfAnOverload(t *testing.T) {
 	run, served := reporttest.ServerRun(2000), 23.94
 	p := &run.Points[0]
 	p.Outcome, p.SLO, p.Throughput.RequestsPerS = result.Unstable, &result.SLO{Spec: "p99 ttft<200ms", Met: result.No}, &served
-	if got := Build(run, "").Headline.Sentence; !strings.HasSuffix(got, " More comes than the server serves: it answered 23.9 a second.") {
+	if got := Build(run, "").Headline.Sentence; !strings.HasSuffix(got, ": SLO missed, its queue grew at 23.9 answered/s") {
 		t.Error(got)
 	}
 }
 
 // A run that was stopped says so before its figures, and advises nothing against the server.
-func TestClaimOfAStoppedRun(t *testing.T) {
+func TestHeadlineOfAStoppedRun(t *testing.T) {
 	run := reporttest.ServerRun(2000)
 	run.Interrupted = true
 	p := &run.Points[0]
 	p.Requests = result.Requests{Due: 238, OK: 18, Cut: 220, Errors: map[string]int{record.ErrInterrupted: 220}}
-	if got := Build(run, "").Headline.Sentence; !strings.HasPrefix(got, "The run was stopped with 220 of 238 requests under way. At ") {
+	if got := Build(run, "").Headline.Sentence; !strings.HasPrefix(got, "4.5 req/s (stopped, 220 of 238 requests under way): ") {
 		t.Error(got)
 	}
 	p.Requests = result.Requests{Due: 10, Cut: 10, Errors: map[string]int{record.ErrInterrupted: 10}}
-	if got := Build(run, "").Headline.Sentence; !strings.HasSuffix(got, ", the run was stopped before any of 10 requests was answered.") {
+	if got := Build(run, "").Headline.Sentence; !strings.HasSuffix(got, ": the run was stopped before any of 10 requests was answered") {
 		t.Error(got)
 	}
 }

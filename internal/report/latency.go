@@ -110,6 +110,7 @@ func percentileName(key string) string {
 
 // line is a metric in a table of latencies.
 type line struct {
+	metric  *metric.Metric
 	name    string
 	view    bool // of the line above: it stands under it
 	summary *result.Summary
@@ -126,6 +127,7 @@ func (l line) titleCell() string {
 // addLatencyTables shows the latencies of all and of each class.
 func (m *PointModel) addLatencyTables(p *result.Point) {
 	lines := m.metricLines(&p.Metrics)
+	m.lines = lines
 	shown := slices.DeleteFunc(metric.Percentiles(), func(c metric.Percentile) bool {
 		return !slices.ContainsFunc(lines, func(l line) bool { return cellText(l.summary, c.Key) != say.Unknown })
 	})
@@ -155,13 +157,13 @@ func (m *PointModel) addLatencyTables(p *result.Point) {
 // says why, once for each reason.
 func (m *PointModel) metricLines(x *result.Metrics) (lines []line) {
 	var without Grouping // names by the reason
-	addRow := func(name string, view bool, key string, s *result.Summary) {
+	addRow := func(d *result.Distribution, name string, view bool, key string, s *result.Summary) {
 		why := ReasonText(x.Undefined[key])
 		if s != nil {
 			why = ReasonText(s.NoSteadyState())
 		}
 		if s != nil && why == "" {
-			lines = append(lines, line{name, view, s})
+			lines = append(lines, line{d.Metric, name, view, s})
 		} else if why != "" {
 			without.AddName(why, name)
 		}
@@ -175,7 +177,7 @@ func (m *PointModel) metricLines(x *result.Metrics) (lines []line) {
 		if other := x.SummaryOf(d.Instead); other != nil && other.Label == "" {
 			continue
 		}
-		addRow(rowName(&d), d.Under != "", d.Key, d.Summary)
+		addRow(&d, rowName(&d), d.Under != "", d.Key, d.Summary)
 	}
 	if tpot, k := x.SummaryOf(metric.TPOT), x.SummaryOf(metric.TokensPerChunk).Value("p50"); tpot != nil && tpot.Label != "" && k != nil && *k > 1 {
 		m.Remarks.addText("TPOT " + tpot.Label + "; at the median an event carries " + say.Quantity(*k) + " tokens, so it reads too low")

@@ -21,6 +21,8 @@ type labelled struct {
 	Label string
 	Color string   // of the first value, "" for none
 	Value []string // items of the line; empty ones are left out
+
+	Columns string // in place of Value: a line whose columns are aligned with those of its neighbours
 }
 
 // note is a sentence below the table. A warning says what limits the numbers.
@@ -31,7 +33,6 @@ type note struct {
 
 // writeAnswer writes the line that an output is read for.
 func (p *printer) writeAnswer(text string) {
-	p.line("")
 	p.writePainted(bold, text)
 }
 
@@ -40,15 +41,36 @@ func (p *printer) writeFacts(facts []labelled) {
 	first := true
 	for _, f := range facts {
 		value := nonEmpty(f.Value...)
-		if len(value) == 0 {
+		if len(value) == 0 && f.Columns == "" {
 			continue
 		}
 		if first {
 			p.line("")
 			first = false
 		}
+		if f.Columns != "" {
+			p.writeColumns(f)
+			continue
+		}
 		p.writeHanging(f.Color, padLabel(f.Label), strings.Repeat(" ", labelWidth), value...)
 	}
+}
+
+// writeColumns writes a fact of aligned columns, of which the first has one character: a mark. What
+// does not fit is continued on the next line.
+func (p *printer) writeColumns(f labelled) {
+	indent := padLabel(f.Label)
+	mark, rest, _ := strings.Cut(withoutControls(f.Columns), " ")
+	if n := p.textWidth() - labelWidth - 2; utf8.RuneCountInString(rest) > n {
+		cut := strings.LastIndex(string([]rune(rest)[:n]), "  ")
+		if cut > 0 {
+			p.line("%s%s %s", indent, p.style.paint(f.Color, mark), strings.TrimRight(rest[:cut], " "))
+			blank := strings.Repeat(" ", labelWidth+2)
+			p.writeHanging("", blank, blank, strings.TrimSpace(rest[cut:]))
+			return
+		}
+	}
+	p.line("%s%s %s", indent, p.style.paint(f.Color, mark), rest)
 }
 
 // padLabel returns a label with the space after it.

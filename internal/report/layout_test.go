@@ -20,8 +20,7 @@ func TestLayout(t *testing.T) {
 	p.writeFacts(nil)
 	p.writeNotes(nil, true, "")
 	p.writeNext("", "")
-	const want = `
-24 req/s: SLO met
+	const want = `24 req/s: SLO met
 
 SLO          p99 TTFT 198.9 ms · limit 200 ms
              p99 TPOT 28.3 ms

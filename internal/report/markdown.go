@@ -117,8 +117,8 @@ func (m *PointModel) writeMarkdown(p *markdown) {
 	for _, r := range m.Remarks {
 		p.writeItem(escapeMarkdown(r))
 	}
-	for _, parts := range slices.Concat(m.Cost, m.Server) {
-		p.writeItem(escapeTexts(parts)...)
+	for _, l := range slices.Concat(m.Cost, m.Server) {
+		p.writeItem(escapeTexts(l.Parts())...)
 	}
 	p.writeItem(escapeTexts(m.Instrument)...)
 	for _, c := range m.NotPassed {

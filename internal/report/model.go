@@ -49,6 +49,7 @@ type PointModel struct {
 	Failures   *Failures
 	Objective  *Objective
 	Latencies  Table
+	lines      []line // of Latencies
 	Intervals  *Table
 	Classes    *Table
 	OverTime   *Table     // blocks of the window, of a load that changes or comes in bursts
@@ -58,8 +59,8 @@ type PointModel struct {
 	ViewsAgree bool       // counted from when they were due and from when they were sent, latencies are the same
 	Remarks    texts      // what a reader must know of the numbers
 	Answers    []string   // of Remarks, those on questions
-	Server     [][]string // what servers and GPUs report of themselves, a line each
-	Cost       [][]string // what serving costs, in dollars and in energy, a line each
+	Server     []labelled // what servers and GPUs report, a line each
+	Cost       []labelled // what serving costs, in dollars and in energy, a line each
 	Instrument []string
 	NotPassed  []CheckModel
 	Passed     int
@@ -399,17 +400,18 @@ func loadText(p *result.Point) []string {
 	s := ""
 	switch {
 	case l.Rate != nil:
-		s = fmt.Sprintf("open loop, %s, asked %s/s", l.Arrival, say.Decimal(*l.Rate, 6))
+		s = say.Decimal(*l.Rate, 6) + " req/s"
 		if l.Turns != nil {
-			s = fmt.Sprintf("open loop, %s, asked %s conversations/s of %s turns on average, %s requests/s", l.Arrival, say.Decimal(*l.Rate, 6), say.Decimal(*l.Turns, 2), say.Quantity(*l.Rate**l.Turns))
+			s = fmt.Sprintf("%s conversations/s of %s turns on average", say.Decimal(*l.Rate, 6), say.Decimal(*l.Turns, 2))
 		}
+		s += " " + l.Arrival
 		if due := p.Throughput.DuePerS; due != nil {
-			s += ", came due " + say.Quantity(*due) + "/s"
+			s += " (" + say.Quantity(*due) + " arrived)"
 		}
 	case l.Concurrency != nil:
-		s = "closed loop, " + say.Plural(*l.Concurrency, "user")
+		s = say.Plural(*l.Concurrency, "user")
 		if l.Turns != nil {
-			s += fmt.Sprintf(", each in one conversation after the other of %s turns on average", say.Decimal(*l.Turns, 2))
+			s += fmt.Sprintf(", each in one conversation after another of %s turns on average", say.Decimal(*l.Turns, 2))
 		}
 	}
 	if l.ThinkMS != nil {
@@ -420,18 +422,16 @@ func loadText(p *result.Point) []string {
 	}
 	if l.RespectLimits {
 		if p.RateLimits != nil {
-			s += ", sent within the rate limits that the server tells"
+			s += ", sent within the server's rate limits"
 		} else {
-			s += ", --respect-limits: the server told no limits"
+			s += ", --respect-limits: the server reported no limits"
 		}
 	}
 	if l.Retry != "" {
-		s += ", failed requests sent again as --retry " + l.Retry
+		s += ", retries " + l.Retry
 	}
 	span := say.Seconds(p.Seconds.Window)
-	if planned := p.Seconds.Window + lateSeconds(p); lateSeconds(p) > 0.1*planned { // enough to wonder where it is
-		span += fmt.Sprintf(" of %s, after %s of warm-up: the load settled late", say.Seconds(planned), say.Seconds(p.Seconds.Warmup))
-	} else if p.Seconds.Warmup > 0 {
+	if p.Seconds.Warmup > 0 {
 		span += " after " + say.Seconds(p.Seconds.Warmup) + " of warm-up"
 	}
 	return nonEmpty(s, span)

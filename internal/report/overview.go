@@ -752,7 +752,7 @@ func (f *FailedCheck) describeFailure() string {
 
 func (o *Overview) writeTerminal(p *printer) {
 	p.line("")
-	p.writePainted(verdictColor(o.Verdict), string(o.Verdict))
+	p.writePainted(verdictColor(o.Verdict), "Measurement "+string(o.Verdict))
 	p.line("")
 	loads := o.Loads.fitWidth(p.textWidth())
 	p.writeTable(loads)

@@ -14,7 +14,7 @@ import (
 // Repeats holds what several measurements of one load show. For each value it has the median over
 // the repeats, and the distance between them.
 type Repeats struct {
-	Answer  []string // the headline
+	Answer  string // the headline
 	Table   Table
 	Figures []Figure
 	Legend  texts
@@ -139,24 +139,21 @@ func newRepeats(run *result.Run) *Repeats {
 
 // setAnswer is the sentence to quote.
 func (o *Repeats) setAnswer(run *result.Run, medians []string) {
-	r, load := run.Repeats, atLoad(&run.Points[0])
+	r, load := run.Repeats, loadName(&run.Points[0])
 	of := say.Plural(len(r.Points), "repeat")
 	switch s := run.Points[0].SLO; {
 	case s != nil && len(r.Met) > 0:
-		met := fmt.Sprintf("%s, %s is met in %s of %s", load, s.Spec, say.Count(r.Met[result.Yes]), of)
+		o.Answer = fmt.Sprintf("%s: SLO met in %s of %s", load, say.Count(r.Met[result.Yes]), of)
 		if n := r.Met[result.Undecided]; n > 0 {
-			met += ", undecided in " + say.Count(n)
+			o.Answer += ", undecided in " + say.Count(n)
 		}
-		o.Answer = []string{met}
-		load = "medians"
-	default:
-		load += ", medians of " + of
-	}
-	switch {
+		if len(medians) > 0 {
+			o.Answer += " (median " + medians[len(medians)-1] + ")"
+		}
 	case len(medians) > 0:
-		o.Answer = append(o.Answer, load+": "+strings.Join(medians, ", "))
-	case len(o.Answer) == 0:
-		o.Answer = []string{load + ": no value is known of all"}
+		o.Answer = load + ", medians of " + of + ": " + strings.Join(medians, ", ")
+	default:
+		o.Answer = load + ": no value is known of all " + of
 	}
 }
 
@@ -181,7 +178,7 @@ func (m *Model) headlineRepeats() {
 			}
 		}
 	}
-	c.Sentence = headlineSentence(strings.Join(m.Repeats.Answer, "; "))
+	c.Sentence = m.Repeats.Answer
 	c.Interval = "after each median the least and the most of the repeats"
 	m.Figures = m.Repeats.Figures
 }

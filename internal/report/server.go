@@ -38,12 +38,12 @@ func (m *PointModel) addServer(run *result.Run, p *result.Point) {
 		}
 		return ""
 	}
-	line := func(head string, parts ...string) { m.Server = addLine(m.Server, head, parts) }
+	line := func(label string, parts ...string) { m.Server = addLine(m.Server, label, parts) }
 	most := func(name, most metric.Name, word string) string {
 		if amount(name) == "" {
 			return ""
 		}
-		return amount(name) + word + with(" (at most ", most, ")")
+		return amount(name) + word + with(" (max ", most, ")")
 	}
 	preemptions := with("", metric.ServerPreemptions, " preemptions")
 	switch x, ok := value(metric.ServerPreemptions); {
@@ -56,7 +56,7 @@ func (m *PointModel) addServer(run *result.Run, p *result.Point) {
 	if kv != "" {
 		kv = "KV cache " + kv
 	}
-	line("the server's own numbers: ", most(metric.ServerRunning, metric.ServerRunningMost, " running"),
+	line("Server", most(metric.ServerRunning, metric.ServerRunningMost, " running"),
 		most(metric.ServerWaiting, metric.ServerWaitingMost, " waiting"), kv, preemptions, with("", metric.ServerStepTokens, " tokens a step"))
 	queue, prefill, front := amount(metric.ServerQueue), amount(metric.ServerPrefill), amount(metric.ServerFront)
 	switch {
@@ -65,13 +65,13 @@ func (m *PointModel) addServer(run *result.Run, p *result.Point) {
 		if ttft := p.Metrics.SummaryOf(metric.TTFT); ttft != nil && !ttft.NoSteadyState().IsNone() {
 			while = ", while the queue grew"
 		}
-		line("", fmt.Sprintf("mean TTFT %s ms = %s network and front end + %s queue + %s prefill%s", amount(metric.ServerClientTTFT), front, queue, prefill, while))
+		line("Mean TTFT", fmt.Sprintf("%s ms = %s network and API server + %s queue + %s prefill%s", amount(metric.ServerClientTTFT), front, queue, prefill, while))
 	case queue != "":
-		scope := ""
+		scope := "Server queue"
 		if _, sampled := value(metric.ServerSamples); !sampled { // it was asked before the load and after it alone
-			scope = "over the whole load: "
+			scope = "Whole load"
 		}
-		line(scope, "server queue "+queue+" ms", with("prefill ", metric.ServerPrefill, " ms"))
+		line(scope, "server queue "+queue+" ms on average", with("prefill ", metric.ServerPrefill, " ms"))
 	}
 	naive := ""
 	if s := p.Metrics.SummaryOf(metric.PrefillRate); s != nil && s.Mean != nil {
@@ -81,7 +81,7 @@ func (m *PointModel) addServer(run *result.Run, p *result.Point) {
 	if figures, _ := CacheText(p.PrefixCache); figures != "" {
 		hits = "" // it has a line of its own
 	}
-	line("", with("prefill ", metric.ServerPrefillRate, " tok/s without the queue"+naive), hits, with("accepted drafts ", metric.ServerAccepted, ""))
+	line("Prefill", with("", metric.ServerPrefillRate, " tok/s without the queue"+naive), hits, with("accepted drafts ", metric.ServerAccepted, ""))
 	cores := func(name metric.Name, of string) string {
 		x, ok := value(name)
 		if !ok {
@@ -95,12 +95,12 @@ func (m *PointModel) addServer(run *result.Run, p *result.Point) {
 		if n < 1.5 {
 			one = ""
 		}
-		line("CPU of the server: ", all, one)
+		line("Server CPU", all, one)
 	}
-	line("GPUs: ", with("busy ", metric.GPUActive, ""), with("matrix units ", metric.GPUTensor, ""), with("memory ", metric.GPUMemory, ""),
+	line("GPUs", with("busy ", metric.GPUActive, ""), with("matrix units ", metric.GPUTensor, ""), with("memory ", metric.GPUMemory, ""),
 		with("", metric.GPUPower, " W"), with("", metric.GPUEnergy, " J"), with("", metric.GPUClock, " MHz"), with("", metric.GPUHeat, " °C"))
 	if x, ok := value(metric.ServerForeign); ok && x > .01 {
-		line("", say.Percent(x)+" of the tokens that the server counted were not this run's")
+		line("Other load", say.Percent(x)+" of the tokens that the server counted were not from this run")
 	}
 	var others []string // of a catalogue that has more
 	for _, d := range all {
@@ -112,6 +112,6 @@ func (m *PointModel) addServer(run *result.Run, p *result.Point) {
 			others = append(others, text)
 		}
 	}
-	line("", others...)
+	line("Other", others...)
 	m.addCache(p)
 }

@@ -13,11 +13,10 @@ import (
 	"pitot/internal/say"
 )
 
-// The rules of the terminal: a summary is read in ten seconds. The answer comes first,
-// with what it rests on, then what was measured, the verdict with the headline, then the
-// numbers, then only what did not pass, with what to do. Colour marks the verdict and
-// what did not pass, and nothing else; without a terminal there is none. Text
-// keeps to 80 columns, or to those of a narrower terminal, and tables to 100.
+// The rules of the terminal: an answer is read in ten seconds. It comes first, then the facts that
+// it rests on, the numbers, at most three notes, and what to do next, in 30 lines. --full has every
+// line. Colour marks what did not pass; a VALID measurement has none, since it says nothing about
+// the server. Text keeps to 80 columns, or to those of a narrower terminal, and tables in full to 100.
 
 const (
 	textWidth  = 80
@@ -49,7 +48,7 @@ const (
 )
 
 func verdictColor(v result.Verdict) string {
-	return map[result.Verdict]string{result.Valid: bold + ";" + green, result.ValidWithFlags: bold + ";" + yellow, result.Invalid: bold + ";" + red}[v]
+	return map[result.Verdict]string{result.ValidWithFlags: bold + ";" + yellow, result.Invalid: bold + ";" + red}[v]
 }
 
 func metColor(met result.Met) string {
@@ -59,17 +58,18 @@ func metColor(met result.Met) string {
 // WriteTerminal writes the model for a terminal.
 func (m Model) WriteTerminal(w io.Writer, s Style) error {
 	p := newPrinter(w, s)
-	p.line("")
+	if !s.Full {
+		m.writeAnswer(p)
+		return p.err
+	}
+	p.writePainted(bold, m.Headline.Sentence)
 	if m.Overview != nil {
-		p.writePainted(bold, m.Overview.Answer...)
+		p.writeText(m.Overview.Answer...)
 		for _, f := range m.Overview.Facts {
 			p.writeText(f...)
 		}
-	} else {
-		p.writePainted(bold, m.Headline.Sentence)
-		if m.Headline.HasInterval() {
-			p.writeText(m.Headline.Interval)
-		}
+	} else if m.Headline.HasInterval() {
+		p.writeText(m.Headline.Interval)
 	}
 	p.line("")
 	p.writeText(m.Title)
@@ -133,7 +133,7 @@ func (m *PointModel) writeTerminal(p *printer) {
 	p.writePainted(code, nonEmpty(append([]string{m.Ordinal}, m.Load...)...)...)
 	p.line("")
 	verdict := append([]string{string(m.Verdict)}, nonEmpty(strings.Join(m.Because, ", "))...)
-	p.writePainted(verdictColor(m.Verdict), strings.Join(verdict, ": "))
+	p.writePainted(verdictColor(m.Verdict), "Measurement "+strings.Join(verdict, ": "))
 	p.writeText(m.Headline...)
 	p.writePainted(red, m.Outcome)
 	if f := m.Failures; f != nil {
@@ -163,8 +163,8 @@ func (m *PointModel) writeTerminal(p *printer) {
 	for _, r := range m.Remarks {
 		p.writeText(r)
 	}
-	for _, parts := range slices.Concat(m.Cost, m.Server) {
-		p.writeText(parts...)
+	for _, l := range slices.Concat(m.Cost, m.Server) {
+		p.writeText(l.Parts()...)
 	}
 	p.writeText(m.Instrument...)
 	for i := range m.NotPassed {

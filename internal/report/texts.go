@@ -41,11 +41,18 @@ func (g *Grouping) AddName(key, name string) {
 // JoinNames returns the names of a key in a line.
 func (g *Grouping) JoinNames(key string) string { return strings.Join(g.Names[key], ", ") }
 
-// addLine adds the parts of a line, of which the first has a head, unless there are none.
-func addLine(lines [][]string, head string, parts []string) [][]string {
+// addLine adds a line with a label, unless it has no parts.
+func addLine(lines []labelled, label string, parts []string) []labelled {
 	if parts = nonEmpty(parts...); len(parts) == 0 {
 		return lines
 	}
-	parts[0] = head + parts[0]
-	return append(lines, parts)
+	return append(lines, labelled{Label: label, Value: parts})
+}
+
+// Parts returns the items of a line, the first with its label: "Server: 3 running".
+func (l labelled) Parts() []string {
+	if l.Label == "" {
+		return l.Value
+	}
+	return append([]string{l.Label + ": " + l.Value[0]}, l.Value[1:]...)
 }

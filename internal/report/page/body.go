@@ -170,7 +170,7 @@ func (p *pagePoint) writeBody(d *document) {
 	}
 	d.putEach("", `<li>%s</li>`, "", p.Remarks)
 	for _, line := range slices.Concat(p.Cost, p.Server) {
-		d.writeMarkup(`<li>%s</li>`, joinFacts(line))
+		d.writeMarkup(`<li>%s</li>`, joinFacts(line.Parts()))
 	}
 	d.putNonEmpty(`<li>%s</li>`, joinFacts(p.Instrument))
 	d.writeMarkup("</ul>\n")

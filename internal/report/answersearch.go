@@ -1,0 +1,422 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
+	"pitot/internal/say"
+	"pitot/internal/stats"
+)
+
+// What the terminal shows by default of a search for the capacity and of a sweep.
+
+// namedLoad writes a load with its unit, as a sentence has it: "20.8 req/s", "12 users".
+func namedLoad(over string) func(float64) string {
+	return func(x float64) string {
+		if result.IsClosedLoop(over) && x == math.Trunc(x) { // users come whole
+			return say.Count(int(x)) + " " + result.LoadUnit(over)
+		}
+		return say.Quantity(x) + " " + result.LoadUnit(over)
+	}
+}
+
+// capacitySentence is the answer of a search: the load to quote first.
+func capacitySentence(c *result.Capacity) string {
+	load := namedLoad(c.Over)
+	sure := say.Percent(boundConfidence(c)) + " sure"
+	if asked := c.Asked(); asked != nil {
+		switch {
+		case c.Verified != nil && c.Verified.Passed:
+			return load(*asked) + ": SLO met (verified, " + sure + ")"
+		case c.Verified != nil && c.Verified.Refuted, c.Bracket != nil && c.Bracket[1] != nil && *c.Bracket[1] <= *asked:
+			return load(*asked) + ": SLO missed (" + sure + ")"
+		}
+		return load(*asked) + ": undecided whether the SLO is met"
+	}
+	var most *float64
+	if c.Bracket != nil {
+		most = c.Bracket[1]
+	}
+	switch least := highestWithinSLO(c); {
+	case c.Floor != nil:
+		return fmt.Sprintf("No load meets the SLO: at %s, %s of %s missed %s", load(c.Floor.Load), say.Count(c.Floor.Violations), say.Plural(c.Floor.Requests, "request"), c.Floor.Spec)
+	case c.Carried != nil:
+		return fmt.Sprintf("The SLO is never missed; the server carries %s req/s (%s)", say.Quantity(c.Carried.RequestsPerS), fromTo(c.Carried.CI95))
+	case c.Unmet != nil && least == nil:
+		return fmt.Sprintf("No load met the SLO so far (%s sure): at %s, %s of %s missed it", say.Percent(c.Unmet.Confidence), load(c.Unmet.Load), say.Count(c.Unmet.Violations), say.Plural(c.Unmet.Requests, "request"))
+	case least != nil && c.Load != nil && *least == *c.Load:
+		return fmt.Sprintf("Capacity: %s within the SLO (verified, %s)", load(*least), sure)
+	case least != nil:
+		return fmt.Sprintf("Capacity: at least %s within the SLO (%s)", load(*least), sure)
+	case c.Estimate != nil && c.CI95 != nil:
+		return fmt.Sprintf("Capacity: about %s within the SLO (%s), not verified", load(*c.Estimate), fromTo(*c.CI95))
+	case most != nil && c.Likely != nil:
+		return fmt.Sprintf("Capacity: %s to %s within the SLO, not yet 95 %% sure", say.Quantity(c.Likely[0]), load(c.Likely[1]))
+	case most != nil:
+		return fmt.Sprintf("Capacity: at most %s within the SLO (%s)", load(*most), sure)
+	case c.Likely != nil:
+		return fmt.Sprintf("Capacity: %s to %s within the SLO, not yet 95 %% sure", say.Quantity(c.Likely[0]), load(c.Likely[1]))
+	}
+	return "Capacity: no bound is 95 % sure yet"
+}
+
+// searchFacts are what the answer of a search rests on.
+func (m *Model) searchFacts() (facts []labelled) {
+	c, run := m.Run.Capacity, m.Run
+	load := namedLoad(c.Over)
+	add := func(label string, value ...string) { facts = append(facts, labelled{Label: label, Value: value}) }
+	add("SLO", c.SLO)
+	switch {
+	case c.Estimate != nil && c.CI95 != nil:
+		estimate := fmt.Sprintf("%s, 95 %% interval %s", load(*c.Estimate), fromTo(*c.CI95))
+		if x := highestWithinSLO(c); x != nil {
+			estimate += "; quote " + say.Quantity(*x) + ", the true value may be below the estimate"
+		}
+		add("Estimate", estimate)
+	case c.Bracket != nil && c.Bracket[1] != nil && c.Floor == nil:
+		add("At most", load(*c.Bracket[1])+" ("+say.Percent(boundConfidence(c))+" sure)")
+	}
+	if x := c.Likely; x != nil && c.Estimate == nil {
+		add("Probably", say.Quantity(x[0])+" to "+load(x[1])+", not yet 95 % sure")
+	}
+	if v := c.Verified; v != nil {
+		missed := fmt.Sprintf("%s of %s missed a limit", say.Count(v.Violations), say.Plural(v.Requests, "request"))
+		bound := fmt.Sprintf("at most %s (95 %%), %s allowed", say.PercentNear(v.Upper, v.Allowed), say.Percent(v.Allowed))
+		label := "Verified"
+		if !v.Passed {
+			label = "Not verified"
+		}
+		if v.Refuted && v.Lower > 0 {
+			label = "Refuted"
+			bound = fmt.Sprintf("at least %s (95 %%), %s allowed", say.PercentNear(v.Lower, v.Allowed), say.Percent(v.Allowed))
+		}
+		add(label, "at "+load(v.Load)+", "+missed+": "+bound)
+	}
+	if f := c.Floor; f != nil {
+		add("Missed", fmt.Sprintf("at least %s of requests at any load (%s sure), %s allowed; %s", say.Percent(f.Lower), say.Percent(boundConfidence(c)), say.Percent(f.Allowed), floorCause(f)))
+	}
+	if severalLimits(c) {
+		add("Limit hit", append([]string{c.Binding + " first"}, otherLimits(c, load)...)...)
+	}
+	add("Bottleneck", strings.TrimSuffix(m.Why, "."))
+	cost := capacityCost(run, load)
+	add("Cost", cost[:min(2, len(cost))]...)
+	add("Users", userDensity(c)...)
+	f := labelled{Label: "Measurement", Value: []string{m.Overview.measurementText(run)}}
+	switch run.Verdict {
+	case result.Invalid:
+		f.Color = red
+	case result.ValidWithFlags:
+		f.Color = yellow
+	}
+	return append(facts, f)
+}
+
+// otherLimits says what is known of the limits that are not reached first.
+func otherLimits(c *result.Capacity, load func(float64) string) (list []string) {
+	for _, l := range c.Limits {
+		switch {
+		case l.Spec == c.Binding:
+		case l.Estimate != nil && l.Why.IsNone():
+			list = append(list, l.Spec+" at "+load(*l.Estimate))
+		case l.Why.Code == result.ReasonCode(stats.NoViolation):
+			list = append(list, l.Spec+" was never missed")
+		}
+	}
+	return list
+}
+
+// writeSearch writes a search for the capacity.
+func (m *Model) writeSearch(p *printer) {
+	c, o := m.Run.Capacity, m.Overview
+	p.writeFacts(m.searchFacts())
+	around := c.Load
+	for _, x := range []*float64{c.Estimate, highestWithinSLO(c)} {
+		if x != nil {
+			around = x
+		}
+	}
+	t := m.loadTable(around, 5)
+	m.writeLoadTable(p, t)
+	notes := m.overviewNotes()
+	if !c.Why.IsNone() && c.Floor == nil {
+		notes = slices.Insert(notes, 0, note{Text: asSentence(strings.Join(nonEmpty(ReasonText(c.Why)), " · "))})
+	}
+	if x := c.NotEmptiedS; x != nil {
+		notes = append(notes, note{Warning: true, Text: fmt.Sprintf("%s after an overload the server still worked on its requests. Later windows may have waited for them.", say.Seconds(*x))})
+	}
+	if x := limitedFrom(m.Run); x != nil {
+		notes = append(notes, note{Warning: true, Text: "From " + namedLoad(c.Over)(*x) + " on the server's rate limits refuse requests (429). This capacity is what they allow."})
+	}
+	if c.Estimate != nil || c.Bounds != nil {
+		notes = append(notes, note{Text: "Holds for this start of the server. Restarts usually differ by a few percent."})
+	}
+	notes = append(notes, note{Text: say.Plural(c.Requests, "request") + " were measured in " + m.spanText(c.Seconds) + "."})
+	p.writeNotes(notes, false, m.fullCommand())
+	if len(o.Facts) > 0 {
+		p.writeFacts([]labelled{m.setupFact()})
+	}
+}
+
+// spanText writes a length of time, which is not the user's where the server is simulated.
+func (m *Model) spanText(seconds float64) string {
+	if m.Run.Environment.Stamps == "virtual" {
+		return say.Seconds(seconds) + " of simulated time"
+	}
+	return say.Seconds(seconds)
+}
+
+// overviewNotes are the notes on a search or a sweep that its checks and warnings make.
+func (m *Model) overviewNotes() (notes []note) {
+	for _, text := range m.Warnings {
+		notes = append(notes, note{Text: asSentence(text), Warning: true})
+	}
+	for i := range m.Overview.Failed {
+		f := &m.Overview.Failed[i]
+		text := fmt.Sprintf("%s at %s: %s (limit %s). %s", f.Name, say.Plural(f.Points, f.Unit), f.Value, f.Limit, f.Advice)
+		notes = append(notes, note{Text: strings.TrimSpace(text), Warning: true})
+	}
+	for _, f := range m.Facts[min(2, len(m.Facts)):] {
+		notes = append(notes, note{Text: asSentence(strings.Join(f, ", "))})
+	}
+	return notes
+}
+
+// writeSweep writes a sweep.
+func (m *Model) writeSweep(p *printer) {
+	c, run := m.Run.Curve, m.Run
+	load := namedLoad(c.Over)
+	var facts []labelled
+	add := func(label string, value ...string) { facts = append(facts, labelled{Label: label, Value: value}) }
+	for i := range run.Points {
+		if s := run.Points[i].SLO; s != nil {
+			add("SLO", s.Spec)
+			break
+		}
+	}
+	if x := c.Crossing; x != nil {
+		sure := " (" + say.Percent(x.Level) + " sure)"
+		switch {
+		case x.AtLeast != nil && x.AtMost != nil:
+			add("Capacity", say.Quantity(*x.AtLeast)+" to "+load(*x.AtMost)+sure)
+		case x.AtLeast != nil:
+			add("Capacity", "at least "+load(*x.AtLeast)+sure)
+		case x.AtMost != nil:
+			add("Capacity", "at most "+load(*x.AtMost)+sure)
+		}
+		if x.Binding != "" && x.Binding != x.SLO {
+			add("Limit hit", x.Binding+" first")
+		}
+	}
+	if k := c.Knee; k != nil {
+		text := load(k.Load)
+		if k.Resampled != nil {
+			text += " (" + fromTo(*k.Resampled) + ")"
+		}
+		add("Knee", text+": beyond it latency grows faster than throughput")
+	}
+	if s := c.Saturation; s != nil {
+		text := say.Quantity(s.RequestsPerS) + " req/s"
+		if s.CI95 != nil {
+			text += " (" + fromTo(*s.CI95) + ")"
+		}
+		if s.OutputTokensPerS != nil {
+			text += ", " + say.Quantity(*s.OutputTokensPerS) + " output tok/s"
+		}
+		add("Saturation", text)
+	}
+	if c.UnstableFrom != nil {
+		add("Queue grows", "from "+load(*c.UnstableFrom)+" on")
+	}
+	if at, usd := cheapestPoint(run); at >= 0 {
+		within := ""
+		if run.Points[at].SLO != nil {
+			within = " within the SLO"
+		}
+		add("Cheapest", fmt.Sprintf("$%s per million output tokens%s, at %s", say.Quantity(usd), within, load(run.Points[at].Load.Value())))
+	}
+	f := labelled{Label: "Measurement", Value: []string{m.Overview.measurementText(run)}}
+	if run.Verdict == result.Invalid {
+		f.Color = red
+	}
+	p.writeFacts(append(facts, f))
+	loads, held, next := judgedLoads(run)
+	var around *float64
+	switch {
+	case held >= 0:
+		around = &loads[held].load
+	case next >= 0:
+		around = &loads[next].load
+	case c.Knee != nil:
+		around = &c.Knee.Load
+	}
+	m.writeLoadTable(p, m.loadTable(around, mostRows))
+	notes := m.overviewNotes()
+	if !c.NoKnee.IsNone() && c.Knee == nil {
+		notes = append(notes, note{Text: asSentence(noKnee(c))})
+	}
+	if x := c.Crossing; x != nil {
+		notes = append(notes, note{Text: "A capacity to promise needs a search: pitot find with the same SLO."})
+	}
+	if n := c.LeftOut; n > 0 {
+		notes = append(notes, note{Warning: true, Text: fmt.Sprintf("%s %s INVALID and left out of knee and saturation.", say.Plural(n, m.Overview.Unit), wasOrWere(n))})
+	}
+	p.writeNotes(notes, false, m.fullCommand())
+	p.writeFacts([]labelled{m.setupFact()})
+}
+
+// sweepSentence is the answer of a sweep.
+func sweepSentence(run *result.Run, o *Overview) string {
+	c := run.Curve
+	load := namedLoad(c.Over)
+	of := " (" + say.Plural(len(run.Points), o.Unit) + " measured)"
+	if n := invalidPoints(run); 2*n > len(run.Points) {
+		return fmt.Sprintf("INVALID at %d of %s", n, say.Plural(len(run.Points), o.Unit))
+	}
+	loads, held, next := judgedLoads(run)
+	name := func(i int) string { return say.Decimal(loads[i].load, 3) }
+	unit := " " + result.LoadUnit(c.Over)
+	switch {
+	case len(loads) > 0 && held < 0 && next < 0:
+		return "At no load is it decided whether the SLO is met" + of
+	case len(loads) > 0 && held < 0:
+		return "SLO missed at every load up to " + name(next) + unit + of
+	case len(loads) > 0 && next < 0:
+		return "SLO met up to " + name(held) + unit + ", the heaviest load that was decided" + of
+	case len(loads) > 0 && next == held+1:
+		return "SLO met up to " + name(held) + unit + ", missed at " + name(next) + of
+	case len(loads) > 0:
+		return "SLO met up to " + name(held) + unit + ", missed at " + name(next) + ", undecided in between"
+	case c.Knee != nil && c.Saturation != nil:
+		return fmt.Sprintf("Knee at %s, saturation at %s req/s%s", load(c.Knee.Load), say.Quantity(c.Saturation.RequestsPerS), of)
+	case c.Knee != nil:
+		return "Knee at " + load(c.Knee.Load) + of
+	case c.Saturation != nil:
+		return fmt.Sprintf("Saturation at %s req/s%s", say.Quantity(c.Saturation.RequestsPerS), of)
+	case len(c.Points) > 0:
+		return strings.TrimSuffix(straightCurveText(run), ".")
+	}
+	return "No load was measured well enough to say anything"
+}
+
+// loadTable returns a row for each load, of at most so many loads: those nearest to one, in their
+// order.
+func (m *Model) loadTable(around *float64, rows int) Table {
+	run := m.Run
+	order := run.ByLoad()
+	if len(order) > rows {
+		at := slices.IndexFunc(order, func(i int) bool { return around != nil && run.Points[i].Load.Value() >= *around })
+		if around == nil || at < 0 {
+			at = len(order) - 1
+		}
+		from := min(max(at-rows/2, 0), len(order)-rows)
+		order = order[from : from+rows]
+	}
+	closed := len(run.Points) > 0 && run.Points[0].Load.Concurrency != nil
+	head := "req/s"
+	if c := run.Capacity; c != nil {
+		head = result.LoadUnit(c.Over)
+	} else if closed {
+		head = "users"
+	}
+	t := NewTable(head, "within SLO", "tok/s")
+	heads := run.Metrics().WithPercentiles().Filter(func(x *metric.Metric) bool {
+		return x.Show == metric.Headline && !(x.Stream && !hasStreaming(run))
+	})
+	heads = heads[:min(2, len(heads))]
+	for i, x := range heads {
+		keys := shownOf(run.Points, x.Name)
+		if i > 0 {
+			keys = keys[1:]
+		}
+		t.Head = append(t.Head, headsOf(x, keys)...)
+	}
+	t.Head = append(t.Head, "")
+	for _, i := range order {
+		p := &run.Points[i]
+		within := ""
+		if p.SLO != nil {
+			within = say.Unknown
+			if p.SLO.Attained != nil && i != run.UnderWay() {
+				within = goodShareText(p.SLO)
+			}
+		}
+		row := []string{say.Decimal(p.Load.Value(), 3), within, servedRate(p, p.Throughput.OutputTokensPerS)}
+		for k, x := range heads {
+			keys := shownOf(run.Points, x.Name)
+			if k > 0 {
+				keys = keys[1:]
+			}
+			for _, key := range keys {
+				row = append(row, cellText(p.Metrics.SummaryOf(x.Name), key))
+			}
+		}
+		t.AddRow(append(row, loadMark(run, i))...)
+	}
+	return t.withoutColumns(func(column int) bool {
+		return !slices.ContainsFunc(t.Rows, func(r []string) bool { return r[column] != "" && r[column] != say.Unknown })
+	})
+}
+
+// loadMark says what a reader must know of a load of a search or a sweep.
+func loadMark(run *result.Run, i int) string {
+	p := &run.Points[i]
+	c := run.Capacity
+	switch {
+	case i == run.UnderWay():
+		return "interrupted"
+	case p.Verdict == result.Invalid:
+		return "INVALID"
+	case p.OverByLimits():
+		return "rate limits"
+	case p.Outcome == result.Failing:
+		return "failing"
+	case p.EndedEarly:
+		return "overloaded"
+	case p.Stability == stats.Unstable:
+		return "queue grows"
+	case c != nil && c.Verified != nil && c.Verified.Passed && p.Load.Value() == c.Verified.Load:
+		return "verified"
+	case c == nil && p.SLO != nil && p.SLO.Met == result.Yes:
+		return "met"
+	case c == nil && p.SLO != nil && p.SLO.Met == result.No:
+		return "missed"
+	}
+	return ""
+}
+
+// writeLoadTable writes the loads, what their marks mean, and how many are not shown.
+func (m *Model) writeLoadTable(p *printer, t Table) {
+	if len(t.Rows) == 0 {
+		return
+	}
+	p.line("")
+	p.writeTable(t)
+	legend := append([]string{"times in ms"}, marksLegend(t)...)
+	if more := len(m.Run.Points) - len(t.Rows); more > 0 {
+		legend = append(legend, say.Plural(more, "more "+m.Overview.Unit)+": "+m.fullCommand())
+	}
+	p.writePainted(dim, legend...)
+}
+
+// measurementText says what the measurement of a search or a sweep is worth.
+func (o *Overview) measurementText(run *result.Run) string {
+	text := string(run.Verdict) + ", " + say.Plural(o.Clean, o.Unit) + " of " + say.Count(o.Points) + " passed every check"
+	if o.Clean == o.Points {
+		text = string(run.Verdict) + ", all checks passed at all " + say.Plural(o.Points, o.Unit)
+	}
+	if n := o.Aside + o.Few; n > 0 {
+		text += fmt.Sprintf("; %d short or exploratory, as expected", n)
+	}
+	if o.Invalid > 0 {
+		text += "; " + o.DiscardedText()
+	}
+	if run.Environment.Stamps == "virtual" {
+		text += " · simulated in virtual time"
+	}
+	return text
+}

@@ -317,13 +317,13 @@ func failedChecks(p *result.Point) (names []string) {
 func pointFigures(p *result.Point) (list []Figure) {
 	t := p.Throughput
 	if due := t.DuePerS; due != nil { // what goodput is part of
-		list = append(list, Figure{Name: "Came due", Value: say.Quantity(*due), Unit: "req/s", Note: say.Count(p.Requests.OK) + " of " + say.Count(p.Requests.Due) + " answered"})
+		list = append(list, Figure{Name: "Arrived", Value: say.Quantity(*due), Unit: "req/s", Note: say.Count(p.Requests.OK) + " of " + say.Count(p.Requests.Due) + " answered"})
 	}
 	if p.Verdict == result.Invalid { // the others stand in the tables, and are nothing to read at a glance
 		return list
 	}
 	if g := goodputOfPoint(p); g != nil {
-		list = append(list, Figure{Name: "Goodput", Value: say.Quantity(g.RequestsPerS), Unit: "req/s", Note: "of what came due, within " + p.SLO.Spec})
+		list = append(list, Figure{Name: "Goodput", Value: say.Quantity(g.RequestsPerS), Unit: "req/s", Note: "within the SLO"})
 	}
 	rate := func(name string, x *float64, unit, key string) {
 		if x == nil {
@@ -334,7 +334,7 @@ func pointFigures(p *result.Point) (list []Figure) {
 			f.Note = fromTo(ci)
 		}
 		if key == "requests_per_s" {
-			f.Note = strings.TrimPrefix(f.Note+" · ended in the window", " · ")
+			f.Note = strings.TrimPrefix(f.Note+" · completed", " · ")
 		}
 		if g := t.PerGPU; g != nil && g.GPUs > 1 && key == "output_tokens_per_s" && g.OutputTokensPerS != nil {
 			f.Note = strings.TrimPrefix(f.Note+" · "+say.Quantity(*g.OutputTokensPerS)+" per GPU", " · ")
@@ -351,9 +351,9 @@ func pointFigures(p *result.Point) (list []Figure) {
 		list = append(list, Figure{Name: d.Metric.Label + " p50", Value: cellText(d.Summary, "p50"), Unit: unit, Note: percentileName(tail) + " " + cellText(d.Summary, tail) + " " + unit})
 	}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
-		f := Figure{Name: "Cost", Value: "$" + say.Quantity(*c.USDPerMOutput), Unit: "per M output tokens", Note: priceText(c)}
+		f := Figure{Name: "Cost", Value: "$" + say.Quantity(*c.USDPerMOutput), Unit: "/M tok", Note: "output, at " + strings.TrimPrefix(strings.TrimPrefix(priceText(c), "at "), "the list price of ")}
 		if c.USDPerMGoodOutput != nil && meetsSLO(p) {
-			f.Note = "$" + say.Quantity(*c.USDPerMGoodOutput) + " within the SLO · " + f.Note
+			f.Note = "$" + say.Quantity(*c.USDPerMGoodOutput) + " within the SLO"
 		}
 		list = append(list, f)
 	}
@@ -372,16 +372,9 @@ func (m *Model) headlineOverview(run *result.Run) {
 		load := func(x float64) string { return say.Quantity(x) + " " + result.LoadUnit(k.Over) }
 		c.Sentence = capacitySentence(k)
 		var sure []string
-		if highestWithinSLO(k) != nil && k.Bounds != nil {
-			sure = append(sure, say.Percent(k.Bounds.Level)+" sure")
-		}
 		switch {
 		case k.CI95 != nil && k.Estimate != nil:
-			s := fmt.Sprintf("estimate %s, 95 %% interval %s to %s", load(*k.Estimate), say.Quantity(k.CI95[0]), load(k.CI95[1]))
-			if k.Covers != "" {
-				s += ", of " + k.Covers
-			}
-			sure = append(sure, s)
+			sure = append(sure, fmt.Sprintf("estimate %s, 95 %% interval %s, for this start of the server", load(*k.Estimate), fromTo(*k.CI95)))
 		case highestWithinSLO(k) != nil && k.Bounds != nil && k.Bracket != nil && k.Bracket[1] != nil:
 			sure = append(sure, "and not above "+load(*k.Bracket[1]))
 		case k.Floor != nil:
@@ -389,12 +382,8 @@ func (m *Model) headlineOverview(run *result.Run) {
 		case !k.Why.IsNone():
 			sure = append(sure, ReasonText(k.Why))
 		}
-		if v := k.Verified; v != nil && k.Load != nil {
-			how := "not verified"
-			if v.Passed {
-				how = fmt.Sprintf("verified at %s: %s of %s violate it", load(v.Load), say.Count(v.Violations), say.Plural(v.Requests, "request"))
-			}
-			sure = append(sure, how)
+		if v := k.Verified; v != nil && v.Passed {
+			sure = append(sure, fmt.Sprintf("%s of %s missed a limit at %s", say.Count(v.Violations), say.Plural(v.Requests, "request"), load(v.Load)))
 		}
 		c.Interval = strings.Join(sure, " · ")
 		m.capacityFigures(k)
@@ -458,11 +447,15 @@ func (m *Model) capacityFigures(k *result.Capacity) {
 	}
 	if v := k.Verified; v != nil {
 		word := map[bool]string{true: "Verified", false: "Not verified"}[v.Passed]
-		note := "at most " + say.Percent(v.Upper) + " violate it"
+		note := "at most " + say.Percent(v.Upper) + " of requests miss it"
 		if v.Refuted && v.Lower > 0 {
-			word, note = "Refuted", "at least "+say.Percent(v.Lower)+" violate it"
+			word, note = "Refuted", "at least "+say.Percent(v.Lower)+" of requests miss it"
 		}
-		addLoad(word, &v.Load, note)
+		if met := highestWithinSLO(k); v.Passed && met != nil && *met == v.Load { // the tile of the capacity has it
+			m.Figures[0].Note = "verified: " + note
+		} else {
+			addLoad(word, &v.Load, note)
+		}
 	}
 	measured := say.Seconds(k.Seconds)
 	if n := countedAlone(k); n > 0 {
@@ -698,14 +691,27 @@ func limiterLines(run *result.Run) (list texts) {
 			}
 		}
 		if len(list) == 0 && len(run.Points) > 0 {
-			list.addFormat("Nothing limited this load. How much more the server bears, one load cannot tell: pitot sweep and pitot find do.")
+			list.addText(unlimitedText(run))
 		}
 	}
 	return append(list, shortUnknown)
 }
 
+// unlimitedText is what is said of a load that nothing limited.
+func unlimitedText(run *result.Run) string {
+	switch p := &run.Points[0]; {
+	case p.Requests.Due == 0:
+		return "Not known: nothing was measured."
+	case p.SLO != nil && p.SLO.Met == result.Yes && p.SLO.Near:
+		return "The SLO was met in this run, and another run may miss it: pitot find --at decides."
+	case p.SLO != nil && p.SLO.Met == result.Yes:
+		return "The SLO was met in this run. How much more load it allows: pitot find."
+	}
+	return "No failures, and no queue that grows. How much more the server carries: pitot find."
+}
+
 // shortUnknown stands where nothing was explained.
-const shortUnknown = "Which resource of the server is short is " + notKnown + " from a report: pitot explain asks twins of the deployment about it."
+const shortUnknown = "What gives way first: pitot explain compares this run with simulations of the deployment."
 
 // byOrder says that an embedded target had its faults from the user.
 func byOrder(run *result.Run) string {

@@ -115,3 +115,29 @@ func (m *PointModel) addServer(run *result.Run, p *result.Point) {
 	line("Other", others...)
 	m.addCache(p)
 }
+
+// TTFTPart is a part of the mean TTFT, in milliseconds.
+type TTFTPart struct {
+	Name string
+	MS   float64
+}
+
+// MeanTTFT returns the parts of a point's mean TTFT in their order, nil where the server does not
+// report them.
+func MeanTTFT(p *result.Point) (parts []TTFTPart) {
+	for _, part := range []struct {
+		name   string
+		metric metric.Name
+	}{{"network and API server", metric.ServerFront}, {"queue", metric.ServerQueue}, {"prefill", metric.ServerPrefill}} {
+		d := metric.All().Find(part.metric)
+		if d == nil {
+			return nil
+		}
+		x, ok := p.Server[d.FieldName()]
+		if !ok {
+			return nil
+		}
+		parts = append(parts, TTFTPart{part.name, x})
+	}
+	return parts
+}

@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"pitot/internal/report"
+	"pitot/internal/say"
 )
 
 // writeBody is the page of a run: its answer, what limits it, the run as a whole, its points, and
 // what is needed to do it again.
 func (v *pageView) writeBody(d *document) {
 	v.writeAnswer(d)
-	v.writeLimits(d)
 	d.writeMarkup(`<nav aria-label="Contents"><ul>`)
 	d.writeLinks(v.Sections)
 	if v.Several {
@@ -22,17 +22,15 @@ func (v *pageView) writeBody(d *document) {
 			d.writeLinks(v.Points[i].Sections)
 		}
 	}
-	d.writeMarkup(`<li><a href="#conditions">Conditions</a></li><li><a href="#redo">Redo it</a></li></ul></nav>
+	d.writeMarkup(`<li><a href="#conditions">Conditions</a></li><li><a href="#redo">Reproduce</a></li></ul></nav>
 `)
-	if o := v.Overview; o != nil && len(o.Facts) > 0 {
-		d.writeMarkup(`<ul class="facts">`)
-		for _, fact := range o.Facts {
-			d.putNonEmpty(`<li>%s</li>`, joinFacts(fact))
-		}
-		d.writeMarkup(`</ul>`)
-	}
-	d.writeMarkup("\n")
 	d.writeRunSections(v.Sections)
+	first := 0 // sections of a run's only point that come before what limits it
+	if !v.Several && len(v.Points) == 1 {
+		first = min(1, len(v.Points[0].Sections))
+		d.writeSections(v.Points[0].Sections[:first])
+	}
+	v.writeLimits(d)
 	if v.Overview != nil {
 		d.runChecks(v.Overview)
 	}
@@ -43,17 +41,22 @@ func (v *pageView) writeBody(d *document) {
 		for i := range v.Points {
 			p := &v.Points[i]
 			d.writeMarkup(`<details class="point" id="%s"><summary><span class="ordinal">%s</span> %s <span class="v">%s</span></summary>`, p.ID, p.Ordinal, p.Summary, string(p.Verdict))
-			p.writeBody(d)
+			p.writeBody(d, 0)
 			d.writeMarkup("</details>\n")
 		}
 		d.writeMarkup(`</section>`)
 	} else {
 		for i := range v.Points {
-			v.Points[i].writeBody(d)
+			v.Points[i].writeBody(d, first)
 		}
 	}
 	d.writeMarkup(`
-<section id="conditions" aria-labelledby="conditions-h"><h2 id="conditions-h">Conditions</h2><p>The claim holds under these, and for no others.</p><dl class="conditions">`)
+<section id="conditions" aria-labelledby="conditions-h"><h2 id="conditions-h">Conditions of this measurement</h2><dl class="conditions">`)
+	if o := v.Overview; o != nil {
+		for _, fact := range o.Facts {
+			d.putNonEmpty(`<div><dt>Details</dt><dd>%s</dd></div>`, joinFacts(fact))
+		}
+	}
 	for _, c := range v.Conditions {
 		value := markup(`<div><dt>%s</dt><dd>%s</dd></div>`)
 		if !c.Known {
@@ -66,7 +69,7 @@ func (v *pageView) writeBody(d *document) {
 		again = ", and the configuration that does the run again"
 	}
 	d.writeMarkup(`</dl></section>
-<section id="redo" aria-labelledby="redo-h"><h2 id="redo-h">Redo it</h2><p>The command as it was given%s.</p><pre tabindex="0" aria-label="Command">%s</pre>`, again, v.Command)
+<section id="redo" aria-labelledby="redo-h"><h2 id="redo-h">Reproduce</h2><p>The command as it was given%s.</p><pre tabindex="0" aria-label="Command">%s</pre>`, again, v.Command)
 	d.putNonEmpty(`<pre tabindex="0" aria-label="Configuration">%s</pre>`, v.Config)
 	d.writeMarkup("</section>\n")
 }
@@ -84,7 +87,7 @@ func (v *pageView) writeAnswer(d *document) {
 		because = "all checks passed"
 	}
 	d.writeMarkup(`
-<p class="verdict"><strong class="chip">%s</strong> %s</p>
+<p class="verdict">Measurement <strong class="chip">%s</strong> %s</p>
 `, string(v.Headline.Verdict), because)
 	d.putEach("", "<p class=\"warning\">%s</p>\n", "", v.Warnings)
 	d.writeMarkup("\n")
@@ -108,12 +111,14 @@ func (v *pageView) writeAnswer(d *document) {
 
 // writeLimits writes what limits the target, and the way to decide what to do about it.
 func (v *pageView) writeLimits(d *document) {
-	d.writeMarkup(`<section id="limits" aria-labelledby="limits-h"><h2 id="limits-h">What limits it</h2><ul class="limits">`)
+	d.writeMarkup(`<section id="limits" aria-labelledby="limits-h"><h2 id="limits-h">What limits it</h2>`)
+	v.writeMeanTTFT(d)
+	d.writeMarkup(`<ul class="limits">`)
 	d.putEach("", `<li>%s</li>`, "", v.Limited)
 	d.writeMarkup(`</ul>`)
 	if v.Decision != nil {
 		d.writeMarkup(`
-<h3 id="decision">The way to decide, at %s</h3><ol class="decision" aria-labelledby="decision">`, v.Decision.Load)
+<h3 id="decision">Diagnosis at %s</h3><ol class="decision" aria-labelledby="decision">`, v.Decision.Load)
 		for _, step := range v.Decision.Steps {
 			d.writeMarkup(`<li class="%s"><strong>%s</strong> <span class="says">%s</span>`, step.State, step.Name, withoutBreaks(step.Says))
 			if len(step.Branches) > 0 {
@@ -135,6 +140,35 @@ func (v *pageView) writeLimits(d *document) {
 	d.writeMarkup("</section>\n")
 }
 
+// writeMeanTTFT draws what the mean TTFT of a run's only point is made of, where the server reports
+// it: network and API server, queue, prefill.
+func (v *pageView) writeMeanTTFT(d *document) {
+	if v.Several || len(v.Run.Points) != 1 {
+		return
+	}
+	parts := report.MeanTTFT(&v.Run.Points[0])
+	total := 0.
+	for _, p := range parts {
+		total += max(p.MS, 0)
+	}
+	if total == 0 {
+		return
+	}
+	var text []string
+	for _, p := range parts {
+		text = append(text, p.Name+" "+say.Quantity(p.MS)+" ms")
+	}
+	label := "Mean TTFT = " + strings.Join(text, " + ")
+	d.writeMarkup(`<p>%s</p><svg class="parts" viewBox="0 0 100 4" preserveAspectRatio="none" role="img" aria-label="%s">`, label, label)
+	at := 0.
+	for i, p := range parts {
+		width := 100 * max(p.MS, 0) / total
+		d.writeMarkup(`<rect class="%s" x="%s" y="0" width="%s" height="4"/>`, "t"+strconv.Itoa(i+1), say.Decimal(at, 2), say.Decimal(max(width-.2, 0), 2))
+		at += width
+	}
+	d.writeMarkup("</svg>\n")
+}
+
 // runChecks writes the outcome of the checks of all loads.
 func (d *document) runChecks(o *report.Overview) {
 	d.writeMarkup(`<section id="run-checks" aria-labelledby="run-checks-h"><h2 id="run-checks-h">Checks of the run</h2>`)
@@ -149,7 +183,7 @@ func (d *document) runChecks(o *report.Overview) {
 	}
 	d.writeMarkup(`<p>%s of %s loads passed every check`, strconv.Itoa(o.Clean), strconv.Itoa(o.Points))
 	if o.Aside > 0 {
-		d.writeMarkup(`; flags at %s that only showed the way, or lie beyond what is served, are left out`, strconv.Itoa(o.Aside))
+		d.writeMarkup(`; flags at %s that were exploratory or overloaded, as expected`, strconv.Itoa(o.Aside))
 	}
 	if o.Invalid > 0 {
 		d.writeMarkup(`; %s`, o.DiscardedText())
@@ -157,8 +191,8 @@ func (d *document) runChecks(o *report.Overview) {
 	d.writeMarkup(`.</p></section>`)
 }
 
-// writeBody is a point in full.
-func (p *pagePoint) writeBody(d *document) {
+// writeBody is a point in full, but for its first sections, which are written already.
+func (p *pagePoint) writeBody(d *document, written int) {
 	d.writeMarkup(`<div class="body"><ul class="facts">`)
 	d.putNonEmpty(`<li>%s</li>`, joinFacts(p.Load))
 	d.putNonEmpty(`<li>%s</li>`, joinFacts(p.Headline))
@@ -174,6 +208,6 @@ func (p *pagePoint) writeBody(d *document) {
 	}
 	d.putNonEmpty(`<li>%s</li>`, joinFacts(p.Instrument))
 	d.writeMarkup("</ul>\n")
-	d.writeSections(p.Sections)
+	d.writeSections(p.Sections[written:])
 	d.writeMarkup(`</div>`)
 }

@@ -261,7 +261,7 @@ func curveCharts(run *result.Run) []*chart {
 	}
 	rates := func(id, title, unit string, came, served, good metric.Name) *chart {
 		c := &chart{ID: id, Title: title, Wide: id == "requests" && run.Curve != nil, X: over, Y: axisFromZero(title, unit), Marks: marks,
-			Note: "Throughput counts the answers that ended in the window, goodput the requests due in it that were within the SLO."}
+			Note: "Throughput counts completed responses, goodput the requests within the SLO."}
 		if came != "" {
 			c.Note += " So goodput is part of what came due, not of throughput."
 		}
@@ -333,8 +333,8 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 	if k == nil || len(k.Trail) == 0 {
 		return nil
 	}
-	c := &chart{ID: "violations", Title: "Requests that violate the SLO", Wide: true, X: over, Y: axis{Name: "Share of all due", Unit: "%", Scale: "log", Max: new(100.0)}, Marks: slices.Clone(marks),
-		Note: "At each load of the search, against what each limit allows. Loads at which none did are not on this axis, and windows that do not count are left out."}
+	c := &chart{ID: "violations", Title: "Requests that miss the SLO", Wide: true, X: over, Y: axis{Name: "Share of all due", Unit: "%", Scale: "log", Max: new(100.0)}, Marks: slices.Clone(marks),
+		Note: "Share of requests that missed each limit, at each load of the search, and what is allowed. Loads without a miss are not on this axis."}
 	trail := slices.Clone(k.Trail)
 	slices.SortStableFunc(trail, func(a, b result.CapacityProbe) int { return cmp.Compare(a.Load, b.Load) })
 	var list []drawn
@@ -368,7 +368,7 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 	c.Series = list
 	if slices.ContainsFunc(failed.Y, func(y float64) bool { return y > 0 }) {
 		c.Series = append(c.Series, failed)
-		c.Note += " A request that failed violates every limit, however fast the others are: those are drawn apart."
+		c.Note += " Failed requests miss every limit and are drawn apart."
 	}
 	seen := map[string]bool{}
 	allow := func(share float64) {
@@ -549,14 +549,15 @@ func attainmentChart(run *result.Run) []*chart {
 // spreadCharts are the distributions of a point.
 func spreadCharts(prefix string, p *result.Point, s *Series) []*chart {
 	var list []*chart
+	explained := map[string]bool{} // reasons why there are no intervals, given once
 	addChart := func(m *metric.Metric, sum *result.Summary) {
 		x, ok := s.Spread[m.Key]
 		if !ok || sum == nil || !sum.NoSteadyState().IsNone() {
 			return
 		}
 		title, tone := m.Label, len(list)%4+1
-		c := &chart{ID: prefix + m.ID(), Title: title, X: logAxis(title, string(m.Unit)), Y: axis{Name: "Share at most", Scale: "odds"}}
-		c.Note = "Share of " + say.Plural(int(x.N), "sample") + " at most so long, with an axis that spreads the tail."
+		c := &chart{ID: prefix + m.ID(), Title: title, X: logAxis(title, string(m.Unit)), Y: axis{Name: "At or below", Scale: "odds"}}
+		c.Note = "Cumulative distribution of " + say.Plural(int(x.N), "sample") + "; the axis stretches the tail."
 		d := drawn{Name: title, Kind: "step", Tone: tone, X: x.Value, Y: x.Share}
 		c.Series = []drawn{d}
 		why := ""
@@ -568,12 +569,15 @@ func spreadCharts(prefix string, p *result.Point, s *Series) []*chart {
 		if band := bandOf(sum); len(band.X) > 0 {
 			band.Tone = tone
 			c.Series = append(c.Series, band)
-			c.Note += " Bars, joined where there are several: 95 % intervals of the percentiles."
-			if why != "" {
-				c.Note += " No others: " + why + "."
+			c.Note += " Bars are 95 % intervals of percentiles."
+		}
+		if why != "" && !explained[why] {
+			explained[why] = true
+			if len(c.Series) > 1 {
+				c.Note += " No interval of other percentiles: " + why + "."
+			} else {
+				c.Note += " No intervals: " + why + "."
 			}
-		} else if why != "" {
-			c.Note += " No intervals: " + why + "."
 		}
 		if p.SLO != nil {
 			c.Marks = append(c.Marks, limitMarks("x", limitsOn(m.Name, p.SLO.Limits)...)...)
@@ -613,8 +617,8 @@ func viewCharts(prefix string, p *result.Point, s *Series) []*chart {
 		}
 		title := v.Response.Metric.Label
 		list = append(list, &chart{ID: prefix + "view-" + v.Response.ID(), Title: title + ", from due and from sent",
-			Note: "Where the lines part, requests waited before they were sent: for a free slot, a turn or a connection.",
-			X:    logAxis(title, string(v.Response.Unit)), Y: axis{Name: "Share at most", Scale: "odds"},
+			Note: "The lines differ by the time that requests waited before they were sent.",
+			X:    logAxis(title, string(v.Response.Unit)), Y: axis{Name: "At or below", Scale: "odds"},
 			Series: []drawn{
 				{Name: "response: from due", Kind: "step", Tone: 1, X: from.Value, Y: from.Share},
 				{Name: "service: from sent", Kind: "step", Tone: 2, X: to.Value, Y: to.Share, Dash: 1},

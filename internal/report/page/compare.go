@@ -712,9 +712,9 @@ func (m *comparisonView) writeBody(d *document) {
 		d.writeMarkup(`<p>%s</p>`, say.Sentence(m.Same))
 	}
 	d.writeMarkup("</section>\n")
-	rest := markup(`<li><a href="#tables">Tables</a></li><li><a href="#launches">Launches</a></li><li><a href="#redo">Redo it</a></li>`)
+	rest := markup(`<li><a href="#tables">Tables</a></li><li><a href="#launches">Launches</a></li><li><a href="#redo">Reproduce</a></li>`)
 	if len(m.Warnings) > 0 {
-		rest = `<li><a href="#tables">Tables</a></li><li><a href="#warnings">Warnings</a></li><li><a href="#launches">Launches</a></li><li><a href="#redo">Redo it</a></li>`
+		rest = `<li><a href="#tables">Tables</a></li><li><a href="#warnings">Warnings</a></li><li><a href="#launches">Launches</a></li><li><a href="#redo">Reproduce</a></li>`
 	}
 	d.writeContents("", m.Sections, rest)
 	d.writeRunSections(m.Sections)
@@ -738,6 +738,6 @@ func (m *comparisonView) writeBody(d *document) {
 <section id="launches" aria-labelledby="launches-h"><h2 id="launches-h">Launches</h2>`)
 	d.writeTable(m.Launches)
 	d.writeMarkup(`</section>
-<section id="redo" aria-labelledby="redo-h"><h2 id="redo-h">Redo it</h2><p>The command as it was given.</p><pre tabindex="0" aria-label="Command">%s</pre></section>
+<section id="redo" aria-labelledby="redo-h"><h2 id="redo-h">Reproduce</h2><p>The command as it was given.</p><pre tabindex="0" aria-label="Command">%s</pre></section>
 `, m.Command)
 }

@@ -53,7 +53,7 @@ func TestComparisonFacesAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := report.BuildComparison(c)
 			var text, md strings.Builder
-			for _, err := range []error{m.WriteTerminal(&text, report.Style{}), m.WriteMarkdown(&md)} {
+			for _, err := range []error{m.WriteTerminal(&text, report.Style{Full: true}), m.WriteMarkdown(&md)} {
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -193,7 +193,7 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 		faces[name] = b.String()
 	}
 	model := report.Build(run, "")
-	show("terminal", func(b *bytes.Buffer) error { return model.WriteTerminal(b, report.Style{}) })
+	show("terminal", func(b *bytes.Buffer) error { return model.WriteTerminal(b, report.Style{Full: true}) })
 	show("Markdown", func(b *bytes.Buffer) error { return model.WriteMarkdown(b) })
 	show("page", func(b *bytes.Buffer) error { return page.Write(b, model, page.Extra{}) })
 	show("CSV", func(b *bytes.Buffer) error { return export.CSV(b, run) })
@@ -211,7 +211,7 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 		}
 	}
 	for name, has := range map[string]string{
-		"run.json": `"asked_tokens_per_s": 1000`, "terminal": "\nover the whole load: server queue 7.07 ms\n", "Markdown": "- over the whole load: server queue 7.07 ms\n", "page": "<li>over the whole load: server queue 7.07 ms</li>",
+		"run.json": `"asked_tokens_per_s": 1000`, "terminal": "\nWhole load: server queue 7.07 ms on average\n", "Markdown": "- Whole load: server queue 7.07 ms on average\n", "page": "<li>Whole load: server queue 7.07 ms on average</li>",
 		"CSV": ",server_prompts,window_asked_tokens_per_s\n",
 	} {
 		if !strings.Contains(faces[name], has) {

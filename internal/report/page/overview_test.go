@@ -18,7 +18,7 @@ func faces(t *testing.T, run *result.Run) map[string]string {
 	t.Helper()
 	var text, md strings.Builder
 	m := report.Build(run, "runs/x")
-	if err := m.WriteTerminal(&text, report.Style{}); err != nil {
+	if err := m.WriteTerminal(&text, report.Style{Full: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.WriteMarkdown(&md); err != nil {

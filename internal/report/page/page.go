@@ -197,12 +197,6 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 		list = append(list, section{ID: prefix + id, Title: title, Text: text, Charts: charts, Absent: absent, Tables: tables})
 	}
 	const unread = "The records of this point could not be read."
-	if m.Objective != nil {
-		addSection("slo", "SLO attainment", strings.Join(m.Objective.Facts, " · "), nil, "", captioned{"Each limit by itself, and jointly", m.Objective.Table})
-	}
-	if p.Answers != nil {
-		addSection("answers", "Are the answers right?", strings.Join(m.Answers, ". ")+".", nil, "", captioned{"Under this load and one at a time", report.AnswersTable(p.Answers)})
-	}
 	absent := unread
 	var spreads, times, rasters, lengths, lined []*chart
 	if s != nil {
@@ -223,6 +217,12 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 		tables = nil
 	}
 	addSection("spread", "Distributions", "", spreads, absent, tables...)
+	if m.Objective != nil {
+		addSection("slo", "SLO attainment", strings.Join(m.Objective.Facts, " · "), nil, "", captioned{"Each limit by itself, and jointly", m.Objective.Table})
+	}
+	if p.Answers != nil {
+		addSection("answers", "Are the answers right?", strings.Join(m.Answers, ". ")+".", nil, "", captioned{"Under this load and one at a time", report.AnswersTable(p.Answers)})
+	}
 	var course []captioned
 	if m.Turns != nil {
 		course = append(course, captioned{"Requests by their turn in the conversation", *m.Turns}, captioned{"Requests by how many tokens of the prompt were said before", *m.Histories})
@@ -230,7 +230,7 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 	if m.OverTime != nil {
 		course = append(course, captioned{"Blocks of the window, by when requests were due", *m.OverTime})
 	}
-	addSection("time", "Time line", "", times, unread, course...)
+	addSection("time", "Timeline", "", times, unread, course...)
 	addSection("raster", "Requests and their tokens", "", rasters, absent)
 	text := ""
 	if s != nil {
@@ -249,9 +249,9 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 	}
 	addSection("lengths", "Lengths planned and served", text, lengths, uncounted)
 	if m.ViewsAgree {
-		addSection("views", "Response and service", "The two views agree: requests were sent when they were due.", nil, "")
+		addSection("views", "Latency from due and from sent", "Both are the same: requests were sent when they were due.", nil, "")
 	} else {
-		addSection("views", "Response and service", "The response view counts from when a request was due, the service view from when it was sent.", lined, absent)
+		addSection("views", "Latency from due and from sent", "The response view counts from the time at which a request was due. The service view counts from the time at which it was sent.", lined, absent)
 	}
 	ends := report.NewTable("How it ended", "Requests")
 	row := func(name string, n int) { ends.AddRow(name, say.Count(n)) }
@@ -308,7 +308,7 @@ func withoutBreaks(text string) string {
 }
 
 // mostInRow is the number of figures that fit next to each other.
-const mostInRow = 6
+const mostInRow = 8
 
 // columnsOf returns the number of figures in a row, for n figures. The rows are as few as they can
 // be and about as long as each other.

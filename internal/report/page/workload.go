@@ -171,12 +171,12 @@ func (v *workloadView) writeBody(d *document) {
 		d.writeMarkup(`</ul>`)
 	}
 	d.writeMarkup("\n</section>\n")
-	d.writeContents(`<li><a href="#come-to">Quantiles</a></li>`, v.Sections, `<li><a href="#redo">Redo it</a></li>`)
+	d.writeContents(`<li><a href="#come-to">Quantiles</a></li>`, v.Sections, `<li><a href="#redo">Reproduce</a></li>`)
 	d.writeMarkup(`<section id="come-to" aria-labelledby="come-to-h"><h2 id="come-to-h">Quantiles</h2>`)
 	d.writeTable(v.Table)
 	d.writeMarkup("</section>\n")
 	d.writeRunSections(v.Sections)
-	d.writeMarkup(`<section id="redo" aria-labelledby="redo-h"><h2 id="redo-h">Redo it</h2>`)
+	d.writeMarkup(`<section id="redo" aria-labelledby="redo-h"><h2 id="redo-h">Reproduce</h2>`)
 	d.putNonEmpty(`<p>The same by settings.</p><pre tabindex="0" aria-label="Settings">%s</pre>`, copyableLines(v.SameAs))
 	d.writeMarkup(`<p>The command as it was given.</p><pre tabindex="0" aria-label="Command">%s</pre></section>
 `, v.Command)

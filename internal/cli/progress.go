@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,7 +20,7 @@ import (
 )
 
 // The rules of the live view: it shows the state of the run and never needs to be
-// watched. On a terminal it is three lines that are written over; anywhere
+// watched. On a terminal it is a few lines that are written over; anywhere
 // else it is a plain line every ten seconds. It goes to standard error, so
 // that standard output holds the result alone.
 
@@ -65,6 +66,45 @@ type progress struct {
 	next  time.Time
 	last  session.Status
 	rate  float64 // chunks per second, lately
+
+	ttft, tpot history
+}
+
+// history is the medians of the last stretches of a load, for a sparkline.
+type history struct {
+	values []time.Duration
+	next   time.Duration // of the load, when the next value is taken
+}
+
+const (
+	sparkWidth = 30
+	sparkEvery = time.Second
+)
+
+// addValue adds a value once in a while. Its time is that of the load.
+func (h *history) addValue(at, value time.Duration) {
+	if at < h.next-sparkEvery { // another load
+		*h = history{}
+	}
+	if value <= 0 || at < h.next {
+		return
+	}
+	h.next = at + sparkEvery
+	h.values = append(h.values, value)
+	h.values = h.values[max(0, len(h.values)-sparkWidth):]
+}
+
+// sparkline draws the values as blocks from none to the highest, "" for less than two.
+func (h *history) sparkline() string {
+	if len(h.values) < 2 {
+		return ""
+	}
+	blocks, most := []rune("▁▂▃▄▅▆▇█"), slices.Max(h.values)
+	var b strings.Builder
+	for _, v := range h.values {
+		b.WriteRune(blocks[min(int(float64(v)/float64(most)*float64(len(blocks))), len(blocks)-1)])
+	}
+	return b.String()
 }
 
 const (
@@ -175,6 +215,8 @@ func (p *progress) Update(s session.Status) {
 		p.rate += smoothing * (now - p.rate)
 	}
 	p.last = s
+	p.ttft.addValue(s.At, s.TTFT)
+	p.tpot.addValue(s.At, s.TPOT)
 	if p.live {
 		p.draw(s)
 		return
@@ -285,10 +327,24 @@ func (p *progress) draw(s session.Status) {
 	if p.about != "" {
 		view = append(view, p.aboutText(s))
 	}
-	view = append(view, head+phaseText(s))
+	if s.Phase == "measuring" && s.T1 > s.T0 {
+		head += " " + clockTime(s.T1-s.At) + " left"
+	} else {
+		head += phaseText(s)
+	}
+	view = append(view, head)
 	if s.Phase != "priming" {
-		view = append(view, indent+strings.Join(countsText(s), " · "),
-			indent+strings.Join(append([]string{say.Count(int64(math.Round(p.rate))) + " chunks/s"}, mediansText(s)...), " · "))
+		view = append(view, indent+strings.Join(append(countsText(s), say.Count(int64(math.Round(p.rate)))+" chunks/s"), " · "))
+		for _, m := range []struct {
+			name     string
+			value    time.Duration
+			decimals int
+			of       *history
+		}{{"TTFT p50", s.TTFT, 1, &p.ttft}, {"TPOT p50", s.TPOT, 2, &p.tpot}} {
+			if m.value > 0 {
+				view = append(view, strings.TrimRight(fmt.Sprintf("%s%-9s %9s  %s", indent, m.name, millisText(m.value, m.decimals), m.of.sparkline()), " "))
+			}
+		}
 	}
 	var b strings.Builder
 	if p.lines > 0 {

@@ -140,7 +140,7 @@ func screen(t *testing.T, text string) []string {
 	return lines
 }
 
-// On a terminal three lines are written over, and go at the end.
+// On a terminal a few lines are written over, and go at the end.
 func TestLiveView(t *testing.T) {
 	p, out, _ := watched(true, 80)
 	p.Update(session.Status{Phase: "priming"})
@@ -151,25 +151,42 @@ func TestLiveView(t *testing.T) {
 		p.Update(status(at))
 	}
 	want := []string{
-		"measuring  ━━━━━━━━━━━━━━━─────────────── 30 s of 60 s",
-		"           350 sent · 343 answered · 7 in flight",
-		"           1,000 chunks/s · TTFT p50 35.6 ms · TPOT p50 8.00 ms",
+		"measuring  ━━━━━━━━━━━━━━━─────────────── 30 s left",
+		"           350 sent · 343 answered · 7 in flight · 1,000 chunks/s",
+		"           TTFT p50    35.6 ms  " + strings.Repeat("█", sparkWidth),
+		"           TPOT p50    8.00 ms  " + strings.Repeat("█", sparkWidth),
 		"",
 	}
 	got := screen(t, out.String())
-	got[2] = strings.Replace(got[2], strings.Fields(got[2])[0], "1,000", 1) // the rate is smoothed
+	counts := strings.Fields(got[1])
+	got[1] = strings.Replace(got[1], counts[len(counts)-2], "1,000", 1) // the rate is smoothed
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
 	p.ShowLine("note: something")
 	p.Update(status(66 * second))
 	got = screen(t, out.String())
-	if len(got) != 5 || got[0] != "note: something" || got[1] != "finishing  ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ for 1 s" {
+	if len(got) != 6 || got[0] != "note: something" || got[1] != "finishing  ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ for 1 s" {
 		t.Errorf("%q", got)
 	}
 	p.close()
 	if d := cmp.Diff([]string{"note: something", ""}, screen(t, out.String())); d != "" {
 		t.Error(d)
+	}
+}
+
+// A sparkline is of one load, a value a second.
+func TestSparkline(t *testing.T) {
+	var h history
+	for i := range 8 {
+		h.addValue(time.Duration(i)*second, time.Duration(i+1)*second)
+		h.addValue(time.Duration(i)*second+second/4, 100*second) // too soon
+	}
+	if got := h.sparkline(); got != "▂▃▄▅▆▇██" {
+		t.Errorf("%q", got)
+	}
+	if h.addValue(0, second); h.sparkline() != "" {
+		t.Errorf("%q of another load", h.sparkline())
 	}
 }
 

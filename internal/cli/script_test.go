@@ -74,6 +74,7 @@ func TestScripts(t *testing.T) {
 		Files: scripts(t),
 		Setup: func(e *testscript.Env) error {
 			e.Setenv(raceExit())
+			e.Setenv("PITOT_FULL", "true") // the short answers are golden files of report
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

@@ -426,9 +426,13 @@ func (s *Searcher) CapacityResult(c capacity.Found, objective slo.Spec) *result.
 			Allowed: s.claims[max(c.Binding, 0)].Share, Passed: v.Passed, Refuted: v.Refuted, Attempts: v.Attempts}
 	}
 	for _, l := range c.Claims {
-		r.Limits = append(r.Limits, result.CapacityLimit{
+		limit := result.CapacityLimit{
 			Spec: s.claims[l.Claim].Spec, Allowed: l.Eps, Estimate: capacity.KnownOrNil(l.Load), CI95: capacity.IntervalOrNil(l.Interval), Why: result.Reason{Code: result.ReasonCode(l.Reason)},
-		})
+		}
+		if x := l.Curve; l.Reason == "" && x.B > 0 {
+			limit.Curve = &result.FittedCurve{A: x.A, B: x.B, Centre: x.Centre, Floor: x.Floor}
+		}
+		r.Limits = append(r.Limits, limit)
 	}
 	ofClasses := slices.ContainsFunc(s.claims, func(c slo.Claim) bool { return c.Class != "" || c.OnAnswers() })
 	earlier := len(c.Trail) - len(slices.DeleteFunc(slices.Clone(c.Trail), func(x capacity.Step) bool { return x.Earlier }))

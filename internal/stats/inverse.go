@@ -40,7 +40,11 @@ type Inverse struct {
 	Interval         // two-sided
 	Lower    float64 // one-sided lower limit
 	Reason   NoFit   // why there is no estimate, and so no interval; empty if there is one
+	Curve    Curve   // that the estimate is read from
 }
+
+// Curve is a fitted share of violations: Floor + (1 − Floor)·sigmoid(A + B·ln(load/Centre)).
+type Curve struct{ A, B, Centre, Floor float64 }
 
 // LoadAt is the load where the fit reaches the share eps of violations, with a
 // two-sided interval at level and a one-sided lower limit that is too high with
@@ -71,7 +75,7 @@ func (f Logistic) LoadAt(eps, level, alpha float64) Inverse {
 	}
 	caution := 1 + fewBursts/max(f.Bursts, 1)
 	cov = cov.scaledBy(caution * caution)
-	v := Inverse{SE: math.Sqrt(cov.varianceAt(x)/(f.B*f.B) + ModelError*ModelError)}
+	v := Inverse{SE: math.Sqrt(cov.varianceAt(x)/(f.B*f.B) + ModelError*ModelError), Curve: Curve{f.A, f.B, f.Centre, f.Floor}}
 	off := min(mostMissed, missed/math.Sqrt(eps*f.meanRequests())) * (1 - 1/f.Phi)
 	estimate := x - off*min(v.SE, shiftedSE)
 	v.Load = f.Centre * math.Exp(estimate)

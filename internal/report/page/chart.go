@@ -262,9 +262,6 @@ func curveCharts(run *result.Run) []*chart {
 	rates := func(id, title, unit string, came, served, good metric.Name) *chart {
 		c := &chart{ID: id, Title: title, Wide: id == "requests" && run.Curve != nil, X: over, Y: axisFromZero(title, unit), Marks: marks,
 			Note: "Throughput counts completed responses, goodput the requests within the SLO."}
-		if came != "" {
-			c.Note += " So goodput is part of what came due, not of throughput."
-		}
 		if over.Scale == "log" {
 			c.Y.Scale, c.Y.Min = "log", nil
 		}
@@ -377,8 +374,11 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 			c.Marks = append(c.Marks, mark{Axis: "y", At: 100 * share, Name: name, Tone: 4})
 		}
 	}
-	for _, l := range k.Limits {
+	for i, l := range k.Limits {
 		allow(l.Allowed)
+		if l.Curve != nil && l.Estimate != nil {
+			c.Series = append(c.Series, fittedCurve(l, i%4+1))
+		}
 	}
 	if len(k.Limits) == 0 && run.Points[0].SLO != nil { // bounds alone were found
 		for _, l := range run.Points[0].SLO.Limits {
@@ -389,6 +389,17 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 	}
 	c.Shown = aroundLimit(c)
 	return c
+}
+
+// fittedCurve draws the curve that the estimate of a limit is read from, around the estimate.
+func fittedCurve(l result.CapacityLimit, tone int) drawn {
+	const around, points = 1.15, 40
+	d := drawn{Name: "fit, " + say.PlainLine(l.Spec), Kind: "line", Tone: tone, Plain: true}
+	for i := range points + 1 {
+		load := *l.Estimate * math.Pow(around, 2*float64(i)/points-1)
+		d.addPoint(load, 100*l.Curve.ShareAt(load))
+	}
+	return d
 }
 
 // aroundLimit is the part of a chart of violations in which some requests violate a limit and most

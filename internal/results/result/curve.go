@@ -1,6 +1,7 @@
 package result
 
 import (
+	"math"
 	"slices"
 
 	"pitot/internal/stats"
@@ -217,6 +218,22 @@ type CapacityLimit struct {
 	Estimate *float64    `json:"estimate"`
 	CI95     *[2]float64 `json:"ci95"`
 	Why      Reason      `json:"why,omitzero"`
+
+	Curve *FittedCurve `json:"curve,omitempty"` // that the estimate is read from, near it
+}
+
+// FittedCurve is the fitted share of requests that violate a limit:
+// Floor + (1 − Floor)/(1 + exp(−A − B·ln(load/Centre))).
+type FittedCurve struct {
+	A      float64 `json:"a"`
+	B      float64 `json:"b"`
+	Centre float64 `json:"centre"`
+	Floor  float64 `json:"floor"`
+}
+
+// ShareAt returns the fitted share at a load.
+func (c *FittedCurve) ShareAt(load float64) float64 {
+	return c.Floor + (1-c.Floor)/(1+math.Exp(-c.A-c.B*math.Log(load/c.Centre)))
 }
 
 // Verified is a load that was measured once more, by itself.

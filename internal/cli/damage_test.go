@@ -121,7 +121,7 @@ func finishDamaged(t *testing.T, from string, d damaged, sound *result.Run, cut 
 		t.Errorf("the damaged journal was not kept: %v, %s", err, output)
 	case lost && (run.Verdict != result.Invalid || code != Invalid):
 		t.Errorf("verdict %s with loss: %s", run.Verdict, output)
-	case lost && !strings.Contains(stdout, "the journal is damaged"):
+	case lost && !strings.Contains(stdout, "he journal is damaged"):
 		t.Errorf("nothing is said: %s", output)
 	}
 	for i, p := range run.Points {

@@ -205,7 +205,7 @@ func TestGoldenFinished(t *testing.T) {
 				t.Errorf("report: exit code %d, not %d", code, ends)
 			}
 			code, stdout, stderr = pitot(t, "report", dir)
-			if code != ends || !strings.Contains(stdout, string(want.Verdict)) || !strings.Contains(stdout, "saved in") || stderr != "" {
+			if code != ends || !strings.Contains(stdout, string(want.Verdict)) || !strings.Contains(stdout, "report.html") || stderr != "" {
 				t.Errorf("report: exit code %d\n%s\n%s", code, stdout, stderr)
 			}
 			if now, err := os.ReadFile(filepath.Join(dir, rundir.Result)); err != nil || !bytes.Equal(now, kept) {

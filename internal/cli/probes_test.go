@@ -165,7 +165,7 @@ func TestOtherTrafficIsSeen(t *testing.T) {
 		}
 	})
 	dir := filepath.Join(t.TempDir(), "run")
-	code, out, said := pitot(t, "run", url, "--concurrency", "2", "--requests", "40", "--warmup", "0s", "--input", "64", "--output", "8", "--quiet", "--out", dir)
+	code, out, said := pitot(t, "run", url, "--concurrency", "2", "--requests", "40", "--warmup", "0s", "--input", "64", "--output", "8", "--quiet", "--full", "--out", dir)
 	stop()
 	others.Wait()
 	if err := srv.Shutdown(t.Context()); err != nil {

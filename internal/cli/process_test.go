@@ -139,7 +139,7 @@ func TestInterrupted(t *testing.T) {
 	if code := p.code(); code != Interrupted {
 		t.Errorf("exit code %d\n%s", code, p.err.String())
 	}
-	if !strings.Contains(p.out.String(), "interrupted: this is what had been measured") || !strings.Contains(p.err.String(), "stopping") {
+	if !strings.Contains(p.out.String(), "Interrupted: this is what had been measured") || !strings.Contains(p.err.String(), "stopping") {
 		t.Errorf("%s%s", p.out.String(), p.err.String())
 	}
 	run := written(t, dir)
@@ -185,7 +185,7 @@ func TestKilled(t *testing.T) {
 		t.Error("a killed run has a result")
 	}
 	code, out, errs := here("report", dir)
-	if !finished(code) || !strings.Contains(out, "recovered") || !strings.Contains(errs, "finishing the run in "+dir) {
+	if !finished(code) || !strings.Contains(out, "Recovered") || !strings.Contains(errs, "finishing the run in "+dir) {
 		t.Errorf("report: %d\n%s%s", code, out, errs)
 	}
 	run := written(t, dir)

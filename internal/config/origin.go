@@ -18,7 +18,12 @@ func (d *decoder) recordOrigin(name, file string, overridden bool) {
 	d.origins = append(d.origins, Origin{name, file, overridden})
 }
 
+// noteSource keeps where a setting came from, but for how an answer is shown: that changes nothing of
+// what is measured.
 func (d *decoder) noteSource(from source, name string, overridden bool) {
+	if d.known[name].NotKept == onlyShown {
+		return
+	}
 	switch from {
 	case fromFile:
 		d.recordOrigin(name, d.path, overridden)

@@ -63,6 +63,9 @@ func (m *Model) writeLoads(p *printer) {
 			p.writeFacts(x.invalidFacts(of, m.Run.Environment))
 			continue
 		}
+		if m.Run.Verdict == result.Invalid && len(m.Points) == 1 { // by what is no check of a load
+			x.Verdict = result.Invalid
+		}
 		p.writeFacts(x.evidence(of, m.Run.Environment))
 		rows := mostRows
 		if len(m.Points) > 1 {
@@ -94,18 +97,8 @@ func (m *Model) writeLoads(p *printer) {
 func (m *PointModel) evidence(p *result.Point, e result.Environment) (facts []labelled) {
 	facts = append(facts, m.limitFacts(p)...)
 	facts = append(facts, labelled{Label: "Requests", Value: m.requestsText(p)})
-	if f := m.Failures; f != nil {
-		shown := min(len(f.Classes), mostErrors)
-		label := "Errors"
-		for _, class := range f.Classes[:shown] {
-			facts = append(facts, labelled{Label: label, Color: red, Value: []string{class}})
-			label = ""
-		}
-		if more := len(f.Classes) - shown; more > 0 {
-			facts = append(facts, labelled{Value: []string{say.Plural(more, "more class") + " of errors"}})
-		}
-	}
-	return append(facts, m.measurementFact(e))
+	facts = append(facts, m.errorFacts()...)
+	return append(facts, m.measurementFact(e, p.Workers))
 }
 
 // requestsText says how many requests were answered, and how fast.
@@ -123,9 +116,27 @@ func (m *PointModel) requestsText(p *result.Point) (list texts) {
 	return list
 }
 
+// errorFacts are the most frequent classes of errors.
+func (m *PointModel) errorFacts() (facts []labelled) {
+	f := m.Failures
+	if f == nil {
+		return nil
+	}
+	shown := min(len(f.Classes), mostErrors)
+	label := "Errors"
+	for _, class := range f.Classes[:shown] {
+		facts = append(facts, labelled{Label: label, Color: red, Value: []string{class}})
+		label = ""
+	}
+	if more := len(f.Classes) - shown; more > 0 {
+		facts = append(facts, labelled{Value: []string{say.Plural(more, "more class") + " of errors"}})
+	}
+	return facts
+}
+
 // measurementFact says what the measurement itself is worth. It is never green: it says nothing
 // about the server.
-func (m *PointModel) measurementFact(e result.Environment) labelled {
+func (m *PointModel) measurementFact(e result.Environment, workers []result.Worker) labelled {
 	f := labelled{Label: "Measurement", Value: []string{string(m.Verdict)}}
 	if len(m.Because) > 0 {
 		f.Value[0] += " (" + strings.Join(m.Because, ", ") + ")"
@@ -138,6 +149,7 @@ func (m *PointModel) measurementFact(e result.Environment) labelled {
 	if e.Stamps == "virtual" {
 		f.Value = append(f.Value, "simulated in virtual time")
 	}
+	f.Value = append(f.Value, carriedBy(workers))
 	return f
 }
 
@@ -161,14 +173,18 @@ func (m *PointModel) limitFacts(p *result.Point) (facts []labelled) {
 	}
 	label := "SLO"
 	for i, row := range rows {
-		text := metMark(limits[i].Met) + " "
+		met := limits[i].Met
+		if p.SLO.Met == result.Undecided && met == result.No { // its requests were not followed to their end
+			met = result.Undecided
+		}
+		text := metMark(met) + " "
 		for k, cell := range row {
 			if k < len(width) {
 				cell += strings.Repeat(" ", width[k]-utf8.RuneCountInString(cell)+2)
 			}
 			text += cell
 		}
-		facts = append(facts, labelled{Label: label, Color: metColor(limits[i].Met), Columns: strings.TrimRight(text, " ")})
+		facts = append(facts, labelled{Label: label, Color: metColor(met), Columns: strings.TrimRight(text, " ")})
 		label = ""
 	}
 	if hidden > 0 {
@@ -310,9 +326,9 @@ func (m *Model) runNotes() (notes []note) {
 		if p.SLO != nil && p.SLO.Near && p.Verdict != result.Invalid {
 			warn("Another run of this load may come out differently. A longer test decides.")
 		}
-		for _, c := range m.Points[i].NotPassed {
-			if c.Name != result.CheckSamples && p.Verdict != result.Invalid {
-				warn(checkSentence(&c))
+		if p.Verdict != result.Invalid {
+			for _, text := range checkSentences(m.Points[i].NotPassed) {
+				warn(text)
 			}
 		}
 		tell(m.Points[i].Remarks...)
@@ -339,13 +355,27 @@ func (m *Model) runNotes() (notes []note) {
 }
 
 // asSentence returns a text that begins with a capital letter and ends in a full stop.
+// A unit at its beginning, as tok/s, stays as it is.
 func asSentence(text string) string {
+	if first, _, _ := strings.Cut(text, " "); strings.Contains(first, "/") {
+		return strings.TrimSuffix(text, ".") + "."
+	}
 	return say.Sentence(strings.TrimSuffix(text, "."))
 }
 
-// checkSentence says what a check found and what to do.
-func checkSentence(c *CheckModel) string {
-	return strings.TrimSpace(fmt.Sprintf("%s: %s (limit %s). %s", c.Name, c.Value, c.Limit, c.Advice))
+// checkSentences say what checks found and what to do, together where the remedy is the same. That
+// there are few samples is marked in the table.
+func checkSentences(list []CheckModel) (sentences []string) {
+	var of Grouping
+	for _, c := range list {
+		if c.Name != result.CheckSamples {
+			of.AddName(c.Advice, fmt.Sprintf("%s: %s (limit %s)", c.Name, c.Value, c.Limit))
+		}
+	}
+	for _, advice := range of.Keys {
+		sentences = append(sentences, strings.TrimSpace(strings.Join(of.Names[advice], "; ")+". "+advice))
+	}
+	return sentences
 }
 
 // missedOverload says which overload a run this short does not show, "" if it shows all.
@@ -402,6 +432,7 @@ func (m *Model) setupFact() labelled {
 
 // invalidFacts are what an INVALID point shows: what failed, and what is known all the same.
 func (m *PointModel) invalidFacts(p *result.Point, e result.Environment) (facts []labelled) {
+	facts = append(facts, m.errorFacts()...)
 	facts = append(facts, labelled{Label: "Still known", Value: []string{strings.TrimPrefix(stillKnown(p), "Still known: ")}})
 	var also []string
 	advice := ""
@@ -416,7 +447,7 @@ func (m *PointModel) invalidFacts(p *result.Point, e result.Environment) (facts 
 		}
 	}
 	facts = append(facts, labelled{Label: "Also flagged", Value: also}, labelled{Label: "What to do", Value: []string{advice}})
-	return append(facts, m.measurementFact(e))
+	return append(facts, m.measurementFact(e, p.Workers))
 }
 
 // firstNonEmpty returns the first of two texts that has content.

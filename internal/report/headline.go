@@ -118,6 +118,8 @@ func pointSentence(run *result.Run, p *result.Point) string {
 		return load + ": none of " + say.Plural(r.Due, "request") + " was answered"
 	case p.Verdict == result.Invalid: // its figures are nothing to quote
 		return "INVALID: " + invalidCause(p)
+	case run.Verdict == result.Invalid && len(run.Points) == 1:
+		return "INVALID: records of this run are damaged or lost"
 	case p.WentAway != nil:
 		return fmt.Sprintf("%s: the server went away after %s, %s", load, say.Seconds(*p.WentAway), answeredOf(p))
 	case p.Outcome == result.Failing && !shapedByLimits(p):

@@ -95,7 +95,7 @@ func crewOf(ctx context.Context, e *Env, p *config.Fleet, tell func(line string)
 	if p.IsRemote() {
 		token, err := fleetToken(e, &p.Bus)
 		if err == nil && p.Listen != "" && token != "" && len(token) < leastToken {
-			err = say.Errorf("the token of the fleet has %s: whoever guesses it can read and send what the fleet does", say.Plural(len(token), "character")).WithHint("make one: openssl rand -hex 16 > fleet.token")
+			err = say.Errorf("the token of the fleet has %s: anyone who guesses it can read and send what the fleet does", say.Plural(len(token), "character")).WithHint("make one: openssl rand -hex 16 > fleet.token")
 		}
 		if err != nil {
 			return nil, nil, err

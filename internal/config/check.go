@@ -160,7 +160,7 @@ func (p *Plan) checkCache(v Verb) error {
 	case warm && p.Tree.LeafCount() > workload.MostShared:
 		return say.Errorf("--cache %s asks for each of %s prefixes before the load, which are too many", p.Cache, say.Count(p.Tree.LeafCount())).WithHint("at most " + say.Count(workload.MostShared) + ": let the warm-up ask for them, with --warmup")
 	case p.HasConversations() && p.Cache == CacheBoth:
-		return say.Errorf("--cache both compares request by request, and when the turns of a conversation come hangs on the answers before").WithHint("compare two runs: --cache warm, and without")
+		return say.Errorf("--cache both compares request by request, and the timing of a turn depends on the answers before it").WithHint("compare two runs: --cache warm, and without")
 	case p.HasConversations() && p.Reused() > 0:
 		return say.Errorf("--cache %s is for requests that stand alone: what the turns of a conversation share follows from their history", p.Cache).WithHint("say what they share: --system 800, --prefix 2048; --cache warm asks for it before the load")
 	case p.Cache == CacheBoth && p.Repeat > 1:

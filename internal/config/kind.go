@@ -288,7 +288,7 @@ func sureShare() kind[float64] {
 			x, err = n/100, nil // no share at all, and least of all one of these
 		}
 		if err == nil && x != 0 && !(x >= .5 && x <= .99) {
-			return 0, say.Errorf("%q is not between 50%% and 99%%", v).WithHint("the estimate alone is enough in about a half; by errors that are known of four in five nobody can be surer than 99%")
+			return 0, say.Errorf("%q is not between 50%% and 99%%", v).WithHint("the estimate alone is enough in about a half; the known errors of four in five predictions allow at most 99%")
 		}
 		return x, err
 	}
@@ -503,7 +503,7 @@ func serverURL() kind[string] {
 				return "", say.Errorf("not the URL of a NATS server").WithHint(example)
 			}
 			if u.User != nil {
-				return "", say.Errorf("a secret in a URL is seen by whoever lists processes").WithHint("put the token into a file: ?token_file=FILE, or ?nkey_file=FILE")
+				return "", say.Errorf("a secret in a URL is visible in the list of processes").WithHint("put the token into a file: ?token_file=FILE, or ?nkey_file=FILE")
 			}
 		}
 		return v, nil

@@ -51,7 +51,7 @@ func (p *Plan) checkQuestions() error {
 	case p.Workers > 0:
 		return say.Errorf("%s asks each question alone, and the workers of --fleet would all ask at once", what).WithHint("leave --fleet out, or verify in a run of its own")
 	case p.HasConversations():
-		return say.Errorf("%s and conversations: a question would stand in for a whole conversation, and the load would be another one", what).WithHint("verify with requests that stand alone: leave --turns out, or take --workload random")
+		return say.Errorf("%s and conversations: a question would replace a whole conversation and change the load", what).WithHint("verify with requests that stand alone: leave --turns out, or take --workload random")
 	case p.Choices > 1:
 		return say.Errorf("%s and --set n=%d: answers at temperature 1 are drawn, and right or wrong by chance", what, p.Choices).WithHint("leave --set n out")
 	case p.SLO.LimitsAnswers() && !s.Asks():

@@ -55,7 +55,7 @@ knobs: {max_num_seqs: [4]}
 	for hypothesis, want := range map[string]string{
 		"p50 ttft of C > the bandwidth bound": "the bandwidth bound is one of a tpot",
 		"p50 tpot of C > the compute bound":   "the compute bound is one of a ttft",
-		"the bandwidth bound > 3ms":           "a bound is held against METRIC of ROW",
+		"the bandwidth bound > 3ms":           "a bound compares with METRIC of ROW",
 		"p50 tpot of F > the bandwidth bound": "row F has no bandwidth bound",
 	} {
 		_, err := Parse("plan.yaml", []byte(strings.Replace(text, "p50 tpot of C within 15% of the bandwidth bound", `"`+hypothesis+`"`, 1)))

@@ -126,7 +126,7 @@ func ParseHypothesis(text string) (h Hypothesis, err error) {
 	for _, pair := range [][2]*Side{{&h.Left, &h.Right}, {&h.Right, &h.Left}} {
 		if bound, other := pair[0], pair[1]; bound.Bound != "" {
 			if other.Row == "" || other.Bound != "" {
-				return h, say.Errorf("a bound is held against METRIC of ROW").WithHint(hypothesisForm)
+				return h, say.Errorf("a bound compares with METRIC of ROW").WithHint(hypothesisForm)
 			}
 			if bound.Metric = other.Metric; bound.Row == "" {
 				bound.Row = other.Row
@@ -191,7 +191,7 @@ func (s *Side) convertNumber(other Figure) error {
 		s.Times /= 100
 	case want != metric.Milliseconds && want != metric.Share && (s.unit == "" || s.unit == "/s"):
 	default:
-		return say.Errorf("%s is held against a number in another unit", other.Name).WithHint("times have ms or s, shares %, rates /s or nothing")
+		return say.Errorf("%s is compared with a number in another unit", other.Name).WithHint("times have ms or s, shares %, rates /s or nothing")
 	}
 	s.Metric = other
 	return nil

@@ -412,7 +412,7 @@ func (x *Experiment) waitUntilVacated(ctx context.Context, head string, view Vie
 			return ctx.Err()
 		}
 		if time.Now().After(until) {
-			return say.Errorf("something answers at %s before the server is started", x.Plan.Target).WithHint("stop it; or give target: a ready command, if a gateway stands there")
+			return say.Errorf("something answers at %s before the server is started", x.Plan.Target).WithHint("stop it; or give target: a ready command, if that is a gateway")
 		}
 		if try == 1 { // a server that was just stopped is gone by now
 			view.ShowLine(fmt.Sprintf("%s: something answers at %s before the server is started: waiting up to %s for it to end", head, x.Plan.Target, say.Duration(freeWithin)))

@@ -165,7 +165,7 @@ func TemplateFor(ctx context.Context, kind, gpu string, version result.Version, 
 		gpu = usualModel + "@" + gpu
 	}
 	if strings.Contains(gpu, "?") {
-		return nil, say.Errorf("--deployment %s has settings", gpu).WithHint("name the model and the GPU alone; settings of the baseline stand in the plan, at target")
+		return nil, say.Errorf("--deployment %s has settings", gpu).WithHint("name the model and the GPU alone; settings of the baseline belong in the plan, under target")
 	}
 	if _, err := deploy.Parse(gpu); err != nil {
 		return nil, say.Errorf("--deployment: %v", err).WithHint(say.HintOf(err))

@@ -130,9 +130,9 @@ func presetFacts(p workload.Preset) (facts texts) {
 	facts.addText("hardest on "+p.Stresses, "from "+p.Source)
 	switch {
 	case p.Prefix > 0 && p.PrefixShare > 0:
-		facts.addFormat("%s tokens in front of every prompt, the same for %s of the requests; --input comes behind them", say.Count(p.Prefix), say.Percent(p.PrefixShare))
+		facts.addFormat("%s tokens in front of every prompt, the same for %s of the requests; --input follows them", say.Count(p.Prefix), say.Percent(p.PrefixShare))
 	case p.Prefix > 0:
-		facts.addFormat("%s tokens in front of every prompt, of its own; --input comes behind them", say.Count(p.Prefix))
+		facts.addFormat("%s tokens in front of every prompt, of its own; --input follows them", say.Count(p.Prefix))
 	}
 	if p.SLO != "" {
 		facts.addText("judged by --slo " + p.SLO + " where no other is given: " + objectiveNamed(p.SLO))

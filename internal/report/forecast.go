@@ -59,7 +59,7 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 			}
 		}
 		if gpus := f.Plan.GPUs(c); gpus != "" {
-			line += " (" + gpus + ": it is held against the others by what a GPU carries)"
+			line += " (" + gpus + ": it is compared with the others by load per GPU)"
 		}
 		p.line("  %s", say.PlainLine(line))
 	}

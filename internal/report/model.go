@@ -464,7 +464,7 @@ func (m *PointModel) setHeadline(p *result.Point) {
 		m.Headline.addText(b)
 	}
 	if n := r.LostWithWorker; n > 0 {
-		m.Remarks.addText(say.Plural(n, "request") + " more were a lost worker's to send: nobody sent them, and they count in no share")
+		m.Remarks.addText(say.Plural(n, "request") + " more were planned for a worker that was lost. They were never sent and count in no share")
 	}
 	switch {
 	case t.Why.IsNone():

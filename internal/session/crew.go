@@ -131,7 +131,7 @@ func (e *LostError) Error() string {
 	if e.All == 1 {
 		return fmt.Sprintf("the only worker of the load, on %s, was lost (%s)", e.Host, e.Why)
 	}
-	return fmt.Sprintf("worker %d on %s was lost (%s): what it was to send nobody sent, and the load was stopped", e.Rank, e.Host, e.Why)
+	return fmt.Sprintf("worker %d on %s was lost (%s): its requests were not sent, and the load was stopped", e.Rank, e.Host, e.Why)
 }
 
 // AbsentError says that a load was not begun, since a worker is not there or cannot carry out its

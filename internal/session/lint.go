@@ -54,7 +54,7 @@ func Lint(ctx context.Context, p *config.Plan, t *target.Target) (list []workloa
 		if step := law.StampStep(); step > 0 && !told {
 			list = append(list, workload.Finding{Name: workload.LintRounded,
 				Text: fmt.Sprintf("times of %s are rounded to %s: most requests come at once with others", p.Arrival, say.Seconds(step)),
-				Hint: "trace(FILE,spread) lets each come anywhere in the time that its stamp stands for"})
+				Hint: "trace(FILE,spread) spreads each over the time that its stamp covers"})
 		}
 	}
 	return append(list, lintCache(ctx, p, t)...)

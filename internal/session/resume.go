@@ -155,9 +155,9 @@ func (s *Session) tellResumed(o *outline, points int, why string) {
 		s.runner.showLine(fmt.Sprintf("resuming %s: %d points are there, %d measured again", dir, kept, points-kept))
 		line := fmt.Sprintf("note: point %d is measured again: %s", kept+1, why)
 		if kept+2 == points {
-			line += fmt.Sprintf("; so is point %d behind it", points)
+			line += fmt.Sprintf("; so is point %d after it", points)
 		} else if kept+1 < points {
-			line += fmt.Sprintf("; so are points %d to %d behind it", kept+2, points)
+			line += fmt.Sprintf("; so are points %d to %d after it", kept+2, points)
 		}
 		s.runner.showLine(line)
 	}

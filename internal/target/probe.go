@@ -210,7 +210,7 @@ func (t *Target) noListHint() string {
 	case 0:
 		return "name a model: --model NAME, or another API: --api NAME; or " + url
 	case http.StatusBadGateway, http.StatusGatewayTimeout:
-		return "a proxy answers, and the server behind it does not: see that it runs, and wait for it with --wait-ready 10m"
+		return "a proxy answers, and its server does not: see that it runs, and wait for it with --wait-ready 10m"
 	}
 	return url + "; where it is right, name a model: --model NAME, or another API: --api NAME"
 }

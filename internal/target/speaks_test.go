@@ -151,7 +151,7 @@ func TestAPIHints(t *testing.T) {
 		sglang + " --api triton":                 "name it with --model NAME, or take the API that the server has: /get_model_info answers as that of SGLang, so that is --api sglang",
 		gemini + " --api tgi --model fixed":      "/v1beta/models answers as that of Gemini: use --api gemini",
 		page.URL:                                 "its answer is a web page\ncheck the URL: http://host:port",
-		gateway.URL:                              "it answers 502 with a web page\na proxy answers, and the server behind it does not",
+		gateway.URL:                              "it answers 502 with a web page\na proxy answers, and its server does not",
 		page.URL + " --model x":                  "that is a web page, and no API of an LLM server",
 		page.URL + " --model x --api ollama":     "that is a web page, and no API of an LLM server",
 		page.URL + " --api openai-responses":     "its answer is a web page",

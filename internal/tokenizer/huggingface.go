@@ -338,7 +338,7 @@ func (b *builder) preTokenizer(p *hfPart) error {
 		add(fixedLength(n))
 	case "Metaspace":
 		if utf8.RuneCountInString(p.Replacement) != 1 {
-			return damagedError("its Metaspace stands for %q", p.Replacement)
+			return damagedError("its Metaspace replaces %q", p.Replacement)
 		}
 		scheme := p.Scheme
 		switch {

@@ -198,7 +198,7 @@ func journalStreams(c bus.Conn) (bus.Streams, error) {
 func whoReaches(address string) string {
 	host, _, _ := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-		return "whoever uses this machine"
+		return "any user of this machine"
 	}
 	return "other machines"
 }

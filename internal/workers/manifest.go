@@ -62,7 +62,7 @@ func WriteManifest(w io.Writer, m *config.Manifest, command []string) error {
 		)
 	}
 	y.writeDocument("# Each worker is a pod of its own, in its place of the job, spread over the nodes: one that is",
-		"# lost is not started again, since nobody sends in its place.",
+		"# lost is not started again, since no other worker sends its part.",
 		"apiVersion: batch/v1", "kind: Job", "metadata:", "  name: "+m.Name+"-workers", "spec:", "  completionMode: Indexed",
 		fmt.Sprintf("  completions: %d", m.Workers), fmt.Sprintf("  parallelism: %d", m.Workers), "  backoffLimitPerIndex: 0",
 		"  template:", "    metadata:", "      labels:", "        app: "+m.Name+"-workers", "    spec:", "      restartPolicy: Never", "      enableServiceLinks: false", fmt.Sprintf("      terminationGracePeriodSeconds: %d", grace),

@@ -84,7 +84,7 @@ func (t *Trace) Lint(c Conditions) (list []Finding) {
 		if t.At[len(t.At)-1] == t.At[0] {
 			found(LintAtOnce, "replay it as a batch (--concurrency), or give it a law (--arrival poisson)", "all %s requests come at the same time", say.Count(n))
 		} else if step := arrival.StampRounding(t.At); step > 0 {
-			found(LintRounded, "trace(FILE,spread) lets each come anywhere in the time that its stamp stands for", "times are rounded to %s: most requests come at once with others", say.Seconds(float64(step)/1e9))
+			found(LintRounded, "trace(FILE,spread) spreads each over the time that its stamp covers", "times are rounded to %s: most requests come at once with others", say.Seconds(float64(step)/1e9))
 		}
 	}
 	if c.Limit > 0 {
@@ -113,7 +113,7 @@ func (t *Trace) Lint(c Conditions) (list []Finding) {
 		}
 	}
 	if empty > 0 {
-		found(LintEmpty, "servers refuse them, or answer what nobody asked", "%s without a prompt", say.Plural(empty, "request"))
+		found(LintEmpty, "servers refuse them, or answer something else", "%s without a prompt", say.Plural(empty, "request"))
 	}
 	failed := 0
 	for _, x := range t.Output {
@@ -134,7 +134,7 @@ func (t *Trace) Lint(c Conditions) (list []Finding) {
 		found(LintReasoning, "clients leave reasoning out of the history that they send back", "%s of the prompts hold the reasoning of earlier answers", share(t.Thinking))
 	}
 	if size, k := t.BlockSize(); k > 0 {
-		found(LintBlocks, "ids stand for blocks of as many tokens each, the last one not full", "%s of the rows have another number of hash_ids than their input_length has blocks of %d tokens", share(k), size)
+		found(LintBlocks, "ids name blocks of that many tokens each, the last one not full", "%s of the rows have another number of hash_ids than their input_length has blocks of %d tokens", share(k), size)
 	}
 	if t.Unsorted > 0 {
 		found(LintUnsorted, "", "%s came before the one above: they are put in order", say.Plural(t.Unsorted, "row"))

@@ -399,7 +399,7 @@ func doubtText(c *Case, open []candidate) string {
 	case open[0].measured:
 		return ""
 	case c.Symptom.Metric == metric.Stall && c.Facts.hasAll(PerArrival, Evenness, GapMedian, TPOTMean) && isBuffered(c.Facts):
-		return "something between holds tokens back, and what stalls are behind it cannot be seen"
+		return "something between holds tokens back, and hides stalls of the server"
 	case c.Twin != nil && c.Twin.Off > farOff:
 		return "no twin of " + c.Twin.Name + " comes near what was measured"
 	case c.Twin != nil && c.Twin.Slower > heldDown && !(c.Facts.hasAll(ForeignShare) && (c.Facts.hasAll(ClockShare) || c.Facts.hasAll(Throttled))):

@@ -203,7 +203,7 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 		spreads, times, rasters, lengths, lined = spreadCharts(prefix, p, s), timeCharts(prefix, s), rasterCharts(prefix, s), lengthCharts(prefix, s), viewCharts(prefix, p, s)
 		absent = "Nothing to draw: no request of this point got so far."
 		if e := p.Metrics.SummaryOf(metric.E2E); e != nil && !e.NoSteadyState().IsNone() {
-			absent = "Not drawn: " + report.ReasonText(e.NoSteadyState()) + ", so no distribution stands for this load."
+			absent = "Not drawn: " + report.ReasonText(e.NoSteadyState()) + ", so this load has no distribution."
 		}
 	}
 	tables := []captioned{{"Percentiles, ms" + legendOf(m), m.Latencies}}

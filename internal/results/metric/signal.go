@@ -103,7 +103,7 @@ var signals = []Signal{
 	{serverMetric(ServerHits, "prefix_hit_share", "prefix cache hits", "share of the tokens looked up in the prefix cache that were there", Share, Higher, Row), telemetry.PrefixHits, telemetry.PrefixQueries, Ratio, 0},
 	{serverMetric(ServerPlannedHits, "planned_hit_share", "planned prefix hits", "share of the prompts' tokens that an unlimited cache would have, as far as the workload tells", Share, Neither, Data), "", "", Derived, 0},
 	{serverMetric(ServerAccepted, "accepted_share", "accepted drafts", "share of the drafted tokens that were accepted", Share, Higher, Data), telemetry.AcceptedTokens, telemetry.DraftTokens, Ratio, 0},
-	{serverMetric(ServerRequests, "requests", "requests counted", "requests that the server ended over the whole load, whoever sent them", Count, Neither, Data), telemetry.Requests, "", Total, 0},
+	{serverMetric(ServerRequests, "requests", "requests counted", "requests that the server ended over the whole load, from any client", Count, Neither, Data), telemetry.Requests, "", Total, 0},
 	{serverMetric(ServerPrompt, "prompt_tokens", "prompt tokens counted", "tokens of prompts that it counted over the whole load", Tokens, Neither, Data), telemetry.PromptTokens, "", Total, 0},
 	{serverMetric(ServerOutput, "output_tokens", "output tokens counted", "tokens that it generated over the whole load", Tokens, Neither, Data), telemetry.OutputTokens, "", Total, 0},
 	{serverMetric(ServerForeign, "foreign_share", "foreign tokens", "share of both that were not this run's", Share, Lower, Data), "", "", Derived, 0},

@@ -125,7 +125,7 @@ func CheckKinds() []CheckKind {
 		{CheckConnects, share, "requests that waited 1 ms or more for a connection", "over 1 %", ""},
 		{CheckMaxInFlight, share, "requests that the cap held back", "over 1 %", ""},
 		{CheckRateLimits, share, "requests that --respect-limits held back: the load is then not the one that was planned", "any", ""},
-		{CheckOffered, "req/s", "did as many requests come due in the window as the rate brings?", "5 % and 3.5 standard deviations apart", ""},
+		{CheckOffered, "req/s", "did as many requests arrive in the window as the rate implies?", "5 % and 3.5 standard deviations apart", ""},
 		{CheckAchieved, "req/s", "did as many requests end as came due?", "2 % apart, beyond chance", ""},
 		{CheckStability, share, "does the queue grow?", "if unstable", ""},
 		{CheckLockStep, share, "do the users of a closed loop ask together, cycle after cycle?", "if so", ""},

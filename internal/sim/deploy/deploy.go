@@ -290,16 +290,16 @@ func (d *Deployment) noteCaveats(reducesTold bool) {
 	d.Notes = append(d.Notes, d.Model.Caveats...)
 	switch k := d.Settings.NumSpeculativeTokens; {
 	case k > 0 && !d.hasDrafter():
-		note("%d drafts a step by n-grams at an acceptance rate of %v give %.2f tokens a step: each request is taken to have them in every step, and looking them up to take no time. Held against no engine", k, d.Settings.AcceptanceRate, d.TokensPerStep())
+		note("%d drafts a step by n-grams at an acceptance rate of %v give %.2f tokens a step: each request is taken to have them in every step, and looking them up to take no time. Not compared with a real engine", k, d.Settings.AcceptanceRate, d.TokensPerStep())
 	case k > 0:
-		note("%d drafts a step at an acceptance rate of %v give %.2f tokens a step; the drafter is taken to be one more layer and the model's head, as in EAGLE, whose passes, weights and KV cache are counted. Held against no engine", k, d.Settings.AcceptanceRate, d.TokensPerStep())
+		note("%d drafts a step at an acceptance rate of %v give %.2f tokens a step; the drafter is taken to be one more layer and the model's head, as in EAGLE, whose passes, weights and KV cache are counted. Not compared with a real engine", k, d.Settings.AcceptanceRate, d.TokensPerStep())
 	}
 	if d.ExpertParallel && d.TensorParallel > 1 {
 		note("experts are divided among the accelerators as if tokens chose them independently; a router that is less even makes the others wait longer")
 	}
 	switch {
 	case d.IsLockstep():
-		note("held against no measured deployment: engines that share experts, whose exchange of tokens is taken to be an all-reduce in two halves")
+		note("not compared with a measured deployment: engines that share experts, whose exchange of tokens is taken to be an all-reduce in two halves")
 	case d.IsReplicated() && d.Model.Experts > 0:
 		note("each engine is taken to be a server of its own with all experts; vllm serve --data-parallel-size divides them among all engines: enable_expert_parallel=true")
 	}

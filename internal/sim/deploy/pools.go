@@ -61,7 +61,7 @@ func (d *Deployment) checkPools() error {
 			return refuse("it is not known how fast "+d.Accelerator.Name+" reaches another", "write kv_transfer_gb_per_s")
 		}
 	}
-	d.Notes = append(d.Notes, "prefill and decode in engines of their own: the first token is decode's, after the transfer of the whole prompt's KV cache; memory that prefill holds meanwhile is not counted, and no such deployment was held against a measured one")
+	d.Notes = append(d.Notes, "prefill and decode in engines of their own: the first token is decode's, after the transfer of the whole prompt's KV cache; memory that prefill holds meanwhile is not counted, and no such deployment was compared with a measured one")
 	return nil
 }
 

@@ -15,8 +15,8 @@ import (
 )
 
 var (
-	// ErrNobody says that nobody answers on a subject. A worker that reconnects answers again soon.
-	ErrNobody = errors.New("nobody answers")
+	// ErrNobody says that no answer on a subject. A worker that reconnects answers again soon.
+	ErrNobody = errors.New("no answer")
 	// ErrRefused says that a server does not accept this client, or is not trusted: another try is
 	// of no use.
 	ErrRefused = errors.New("refused")

@@ -50,7 +50,7 @@ func parseTrace(a *arguments) law {
 		case option == "spread":
 			auto = true
 		case key == "spread":
-			l.spread = int64(a.parseSpan(v, "time that a stamp stands for") * 1e9)
+			l.spread = int64(a.parseSpan(v, "time that a stamp covers") * 1e9)
 		default:
 			a.fail("unknown option %.20q", option)
 		}
@@ -80,7 +80,7 @@ func parseTrace(a *arguments) law {
 	if auto {
 		if l.spread = StampRounding(l.look); l.spread == 0 {
 			a.failWith(say.Errorf("the stamps of %s are not rounded", name).
-				WithHint("leave spread out, or say what a stamp stands for: spread=1s"))
+				WithHint("leave spread out, or say what time a stamp covers: spread=1s"))
 		}
 	}
 	l.own = float64(l.n-1) / float64(l.last-l.begin) * 1e9 * l.speed

@@ -170,7 +170,7 @@ func completeConfig(c *engine.Config, h *engine.Host) error {
 	if err := x.Check(); err != nil {
 		return say.Errorf("impossible engine settings: %v", err).WithHint("the settings are SGLang's; schedule_policy is one of fcfs, lpm, dfs-weight, lof, shortest-prefill-first")
 	}
-	h.Note("SGLang's scheduler on the step times of vLLM's kernels and host, with pages of one token; whom it admits is held against SGLang's code, its times against no running one")
+	h.Note("SGLang's scheduler on the step times of vLLM's kernels and host, with pages of one token; admission is tested against SGLang's code, times are not tested against a running server")
 	return nil
 }
 

@@ -1,0 +1,80 @@
+package internal_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// idiom matches phrases that no native speaker says, which readers of earlier outputs stumbled over.
+var idiom = regexp.MustCompile(`(?i)\b(hangs? on|stands? (beside|in|there|for)|held against|is told|tells? of|` +
+	`so (many|much) (as|of)|comes? due|behind (it|them|that)|whoever|nobody)\b`)
+
+// Neither what the program says nor the documents for users use such phrases.
+func TestPlainWords(t *testing.T) {
+	check := func(where, text string) {
+		for _, m := range idiom.FindAllStringIndex(text, -1) {
+			t.Errorf("%s: %q", where, text[max(0, m[0]-40):min(len(text), m[1]+40)])
+		}
+	}
+	for _, root := range []string{".", "../cmd"} {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && d.Name() == "testdata":
+				return filepath.SkipDir
+			case filepath.Ext(path) == ".json":
+				text, err := os.ReadFile(path)
+				check(path, string(text))
+				return err
+			case filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
+				return nil
+			}
+			files := token.NewFileSet()
+			f, err := parser.ParseFile(files, path, nil, 0)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
+					text, _ := strconv.Unquote(l.Value)
+					check(files.Position(l.Pos()).String(), text)
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	documents := []string{"../README.md"}
+	err := filepath.WalkDir("../docs", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".md" {
+			documents = append(documents, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(documents)
+	for _, path := range documents {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			check(path+":"+strconv.Itoa(i+1), line)
+		}
+	}
+}

@@ -16,7 +16,11 @@ import (
 
 // slowDocs are documents whose commands search and experiment for many seconds of a processor.
 // They are run where DOCS_ALL is set, as .ci/run sets it, and with -update.
-var slowDocs = []string{"compare.md", "curve.md", "experiments.md", "slo-and-budget.md", "why.md", "workloads.md"}
+var slowDocs = []string{
+	"docs/guides/choose-hardware.md", "docs/guides/compare-changes.md",
+	"docs/guides/curve.md", "docs/guides/find-capacity.md", "docs/guides/find-the-bottleneck.md",
+	"docs/guides/model-your-traffic.md", "docs/guides/tune-engine-settings.md",
+}
 
 var update = flag.Bool("update", false, "write what the commands of docs print into docs, and the golden runs of the present version")
 
@@ -30,22 +34,30 @@ func TestDocs(t *testing.T) {
 		t.Skip("searches of hundreds of thousands of requests take minutes under the race detector")
 	}
 	t.Parallel()
-	docs, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(docs) == 0 {
-		t.Fatalf("no docs: %v", err)
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var docs []string
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/*/*.md"} {
+		paths, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: no documents, %v", pattern, err)
+		}
+		docs = append(docs, paths...)
 	}
 	for _, name := range slowDocs {
-		if !slices.Contains(docs, "../../docs/"+name) {
-			t.Errorf("there is no docs/%s", name)
+		if !slices.Contains(docs, filepath.Join(root, name)) {
+			t.Errorf("there is no %s", name)
 		}
 	}
-	for _, path := range append(docs, "../../README.md") {
-		path, err := filepath.Abs(path)
+	for _, path := range docs {
+		name, err := filepath.Rel(root, path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			if slices.Contains(slowDocs, filepath.Base(path)) && os.Getenv("DOCS_ALL") == "" && !*update {
+		t.Run(name, func(t *testing.T) {
+			if slices.Contains(slowDocs, name) && os.Getenv("DOCS_ALL") == "" && !*update {
 				t.Skip("slow: DOCS_ALL=1 runs it")
 			}
 			t.Parallel() // each in processes and a directory of its own

@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write docs/settings.md anew")
+var update = flag.Bool("update", false, "write docs/reference/settings.md anew")
 
-// docs/settings.md is the table of settings.
+// docs/reference/settings.md is the table of settings.
 func TestDocs(t *testing.T) {
-	const path = "../../docs/settings.md"
+	const path = "../../docs/reference/settings.md"
 	want := settingsPage()
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
@@ -26,11 +26,11 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(want, string(got)); d != "" {
-		t.Errorf("docs/settings.md is not what the table says; go test ./internal/config -update writes it\n%s", d)
+		t.Errorf("docs/reference/settings.md is not what the table says; go test ./internal/config -update writes it\n%s", d)
 	}
 }
 
-// settingsPage is docs/settings.md: all settings in tables, and how they stand to
+// settingsPage is docs/reference/settings.md: all settings in tables, and how they stand to
 // each other.
 func settingsPage() string {
 	var b strings.Builder

@@ -146,3 +146,128 @@ func errorOrSkip(err error) error {
 	}
 	return filepath.SkipDir
 }
+
+// wordBudgets has the most words of each document for users, fenced blocks included. A document
+// over its budget is cut or split.
+var wordBudgets = map[string]int{
+	"README.md":                               1100,
+	"docs/README.md":                          300,
+	"docs/getting-started.md":                 1100,
+	"docs/trust.md":                           1400,
+	"docs/concepts/how-pitot-measures.md":     800,
+	"docs/concepts/open-and-closed-loop.md":   900,
+	"docs/concepts/statistics.md":             1200,
+	"docs/concepts/the-twin.md":               1000,
+	"docs/guides/check-answers.md":            800,
+	"docs/guides/choose-an-slo.md":            800,
+	"docs/guides/choose-hardware.md":          1300,
+	"docs/guides/compare-changes.md":          1500,
+	"docs/guides/conversations-and-agents.md": 1000,
+	"docs/guides/cost-and-energy.md":          700,
+	"docs/guides/find-capacity.md":            1400,
+	"docs/guides/find-the-bottleneck.md":      1300,
+	"docs/guides/gate-a-pull-request.md":      700,
+	"docs/guides/hosted-apis.md":              900,
+	"docs/guides/measure-a-load.md":           1000,
+	"docs/guides/migrate.md":                  700,
+	"docs/guides/model-your-traffic.md":       1800,
+	"docs/guides/read-a-report.md":            800,
+	"docs/guides/scale-out.md":                1000,
+	"docs/guides/server-metrics.md":           700,
+	"docs/guides/test-your-gateway.md":        800,
+	"docs/guides/tune-engine-settings.md":     1500,
+	"docs/reference/apis.md":                  1500,
+	"docs/reference/arrivals.md":              700,
+	"docs/reference/checks.md":                1700,
+	"docs/reference/exit-codes.md":            400,
+	"docs/reference/failures.md":              700,
+	"docs/reference/files.md":                 3000,
+	"docs/reference/formats.md":               1600,
+	"docs/reference/glossary.md":              700,
+	"docs/reference/metrics.md":               2000,
+	"docs/reference/settings.md":              4200,
+	"docs/reference/tokenizers.md":            800,
+	"docs/reference/twin-settings.md":         900,
+}
+
+// Budgets of all documents for users, and of the lab notebook.
+const (
+	wordsOfUsers    = 38200
+	wordsOfEvidence = 15000
+)
+
+// wordCount returns how many words have a letter or a digit.
+func (d document) wordCount() (n int) {
+	for word := range strings.FieldsSeq(d.text) {
+		if strings.ContainsFunc(word, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// Documents keep their budgets, and every document for users has one.
+func TestDocumentsKeepTheirBudgets(t *testing.T) {
+	users, evidence := 0, 0
+	for _, d := range readDocuments(t) {
+		n := d.wordCount()
+		switch budget, ok := wordBudgets[d.path]; {
+		case strings.HasPrefix(d.path, "evidence/"):
+			evidence += n
+		case ok:
+			users += n
+			if n > budget {
+				t.Errorf("%s has %d words, its budget is %d", d.path, n, budget)
+			}
+		case strings.HasPrefix(d.path, "docs/"):
+			t.Errorf("%s has no budget of words", d.path)
+		}
+	}
+	if users > wordsOfUsers {
+		t.Errorf("documents for users have %d words, their budget is %d", users, wordsOfUsers)
+	}
+	if evidence > wordsOfEvidence {
+		t.Errorf("evidence has %d words, its budget is %d", evidence, wordsOfEvidence)
+	}
+}
+
+// A document shows no more than 12 lines of console output in one block, and its prose has
+// no line over 100 columns but for links that are long themselves.
+func TestDocumentsHaveShortLines(t *testing.T) {
+	for _, d := range readDocuments(t) {
+		if slices.Contains([]string{"ARCHITECTURE.md", "CONTRIBUTING.md"}, d.path) {
+			continue // for those who work on Pitot
+		}
+		for i, block := range strings.Split(d.text, "\n```") {
+			_, body, _ := strings.Cut(block, "\n")
+			if i%2 == 0 || !strings.HasPrefix(body, "$ pitot ") {
+				continue
+			}
+			output := 0
+			for line := range strings.Lines(body) {
+				if !strings.HasPrefix(line, "$ ") {
+					output++
+				}
+			}
+			if command, _, _ := strings.Cut(body, "\n"); output > 12 {
+				t.Errorf("%s: %d lines of output below %s", d.path, output, command)
+			}
+		}
+		d.proseLines(func(number int, line string) {
+			isCode, isTable := strings.HasPrefix(line, "    "), strings.HasPrefix(line, "|")
+			isLink := !strings.Contains(strings.TrimSpace(line), " ") || strings.Contains(line, "](")
+			if !isCode && !isTable && !isLink && len([]rune(line)) > 100 {
+				t.Errorf("%s:%d has %d columns", d.path, number, len([]rune(line)))
+			}
+		})
+	}
+}
+
+// A guide names no benchmark: method belongs in evidence.
+func TestGuidesNameNoBenchmark(t *testing.T) {
+	for _, d := range readDocuments(t) {
+		if strings.HasPrefix(d.path, "docs/guides/") && strings.Contains(d.text, "go run ./bench") {
+			t.Errorf("%s names a benchmark", d.path)
+		}
+	}
+}

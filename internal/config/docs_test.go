@@ -36,10 +36,9 @@ func settingsPage() string {
 	var b strings.Builder
 	b.WriteString(`# Settings
 
-Every setting is a flag (or, seldom used, ` + "`--set KEY=VALUE`" + `), a key of the same name in a YAML file (` + "`--config FILE`" + `;
-the ` + "`config.yaml`" + ` of a run does it again), and a variable: ` + "`PITOT_`" + ` and its name in
-capitals, with _ for -. A flag is stronger than a variable, and a variable than a
-file: what a stronger source sets removes what has no meaning together with it.
+Every setting is a flag, or, if it is seldom used, ` + "`--set KEY=VALUE`" + `. It is also a key of the same
+name in a YAML file (` + "`--config FILE`" + `; the ` + "`config.yaml`" + ` of a run repeats it) and a variable:
+` + "`PITOT_`" + ` and its name in capitals, with _ for -. A flag overrides a variable, and a variable a file.
 
 Written from the program's table of settings by ` + "`go test ./internal/config -update`" + `.
 `)

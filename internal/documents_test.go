@@ -271,3 +271,49 @@ func TestGuidesNameNoBenchmark(t *testing.T) {
 		}
 	}
 }
+
+// generatedDocuments are made of texts of the program.
+var generatedDocuments = []string{"docs/reference/settings.md", "docs/reference/metrics.md", "docs/reference/files.md"}
+
+// unusualWords are those that English does not use so.
+var unusualWords = regexp.MustCompile(`(?i)\b(hangs? on|stands? (beside|in|there|for)|held against|is told|tells? of|so (many|much) (as|of)|c(omes?|ame) due|behind (it|them|that)|whoever|nobody|at the most)\b`)
+
+// longestSentence is the most words of a sentence.
+const longestSentence = 30
+
+// Documents for users have plain words and short sentences.
+func TestDocumentsArePlain(t *testing.T) {
+	for _, d := range readDocuments(t) {
+		isForUsers := d.path == "README.md" || strings.HasPrefix(d.path, "docs/")
+		if !isForUsers || slices.Contains(generatedDocuments, d.path) {
+			continue
+		}
+		var paragraph []string
+		endParagraph := func(number int) {
+			for _, sentence := range sentencesOf(strings.Join(paragraph, " ")) {
+				if n := len(strings.Fields(sentence)); n > longestSentence {
+					t.Errorf("%s, before line %d: %d words in %q", d.path, number, n, sentence)
+				}
+			}
+			paragraph = nil
+		}
+		d.proseLines(func(number int, line string) {
+			if word := unusualWords.FindString(line); word != "" {
+				t.Errorf("%s:%d: %q is not plain English here", d.path, number, word)
+			}
+			trimmed := strings.TrimSpace(line)
+			if trimmed == "" || strings.HasPrefix(trimmed, "- ") || strings.HasPrefix(trimmed, "|") || strings.HasPrefix(trimmed, "#") {
+				endParagraph(number)
+			}
+			if !strings.HasPrefix(trimmed, "|") && !strings.HasPrefix(trimmed, "#") {
+				paragraph = append(paragraph, trimmed)
+			}
+		})
+		endParagraph(0)
+	}
+}
+
+var sentenceEnd = regexp.MustCompile(`[.!?:;]\s`)
+
+// sentencesOf splits a paragraph at its full stops, colons and semicolons.
+func sentencesOf(paragraph string) []string { return sentenceEnd.Split(paragraph, -1) }

@@ -192,7 +192,7 @@ func (p *Ask) readSessions() error {
 			if p.MaxThink > 0 {
 				name = "--set max-think"
 			}
-			return say.Errorf("%s without recorded sessions", name).WithHint("it is for --workload with sessions of agents: docs/guides/model-your-traffic.md")
+			return say.Errorf("%s without recorded sessions", name).WithHint("it is for --workload with sessions of agents: docs/guides/conversations-and-agents.md")
 		}
 		return nil
 	}

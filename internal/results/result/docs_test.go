@@ -130,7 +130,7 @@ func namesTable() string {
 
 func percentilesTable() string {
 	var b strings.Builder
-	b.WriteString("| percentile | key | from so many samples on | firm from |\n|---|---|---|---|\n")
+	b.WriteString("| percentile | key | shown from, samples | firm from |\n|---|---|---|---|\n")
 	for _, p := range metric.Percentiles() {
 		few, firm := p.SamplesNeeded()
 		fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", p.Name, p.Key, say.Count(few), say.Count(firm))

@@ -3,7 +3,7 @@
     python bench/formats/check.py PITOT
 
 PITOT is the program. The interpreter needs duckdb, pandas, pyarrow and
-prometheus-client. A run is made in virtual time, every block of docs/data.md is
+prometheus-client. A run is made in virtual time, every block of docs/reference/files.md is
 executed in its directory, and the figures that a block names must be those of
 run.json to the last digit. The OpenMetrics text is read by the parser of the
 Prometheus project.
@@ -48,7 +48,7 @@ def sql(connection, block, run):
 
 def main():
     pitot = str(pathlib.Path(sys.argv[1]).resolve())
-    doc = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "data.md").read_text()
+    doc = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "reference" / "files.md").read_text()
     with tempfile.TemporaryDirectory() as temp:
         os.chdir(temp)
         subprocess.run(
@@ -75,7 +75,7 @@ def main():
             if language == "sql":
                 agreed += sql(connection, block, run)
             else:
-                exec(compile(block, "docs/data.md", "exec"), {})
+                exec(compile(block, "docs/reference/files.md", "exec"), {})
         assert agreed >= 5 and blocks >= 5, (agreed, blocks)
 
         families = list(text_string_to_metric_families(metrics))

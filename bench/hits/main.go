@@ -1,7 +1,7 @@
 // Command hits holds what is expected of a prefix cache against what a simulated server
 // serves: trees, shares, conversations, caches of several sizes, light and heavy
-// loads. It prints the table of docs/workloads.md. Nothing in the expectation is fitted to
-// these cases.
+// loads. It prints the table of evidence/workloads.md. Nothing in the expectation is
+// fitted to these cases.
 //
 //	go run ./bench/hits
 package main

@@ -176,11 +176,15 @@ func flagsByVerb() map[string]float64 {
 
 // documentWords counts the words of the documents for users.
 func documentWords(root string) (n int, err error) {
-	paths, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		return 0, err
+	var paths []string
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/*/*.md"} {
+		matches, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			return 0, err
+		}
+		paths = append(paths, matches...)
 	}
-	for _, path := range append(paths, filepath.Join(root, "README.md")) {
+	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return 0, err

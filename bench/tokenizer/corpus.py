@@ -18,7 +18,7 @@ def write(texts):
     print(f"{len(texts):,} texts, {sum(map(len, texts)) / 1e6:.1f} MB")
 
 if sys.argv[2:] == ["documents"]:
-    paths = sorted(glob.glob("*.md") + glob.glob("docs/*.md")) + sorted(glob.glob("internal/**/*.go", recursive=True))
+    paths = sorted(glob.glob("*.md") + glob.glob("docs/**/*.md", recursive=True)) + sorted(glob.glob("internal/**/*.go", recursive=True))
     whole = b"".join(open(path, "rb").read() for path in paths)[:2_900_000]
     write([whole[i:i + 4000] for i in range(0, len(whole), 4000)])
     sys.exit()

@@ -13,7 +13,7 @@ rng = random.Random(7)
 blocks = [(0x61, 0x7A)] * 3 + [(0xE0, 0xFF), (0x430, 0x44F), (0x4E00, 0x4EFF), (0x3041, 0x3096), (0xAC00, 0xACFF), (0x621, 0x64A), (0x905, 0x939), (0x1F600, 0x1F64F)]
 words = ["".join(chr(rng.randint(*b)) for _ in range(rng.randint(1, 5))) for b in (rng.choice(blocks) for _ in range(600))]
 made = [" ".join(rng.choice(words) for _ in range(12)) for _ in range(3000)]
-lines = [l for f in sorted(glob.glob("docs/*.md") + ["README.md", "CONTRIBUTING.md"]) for l in open(f, encoding="utf-8").read().splitlines() if l] + made
+lines = [l for f in sorted(glob.glob("docs/**/*.md", recursive=True) + ["README.md", "CONTRIBUTING.md"]) for l in open(f, encoding="utf-8").read().splitlines() if l] + made
 
 LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")

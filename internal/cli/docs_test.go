@@ -16,36 +16,48 @@ import (
 
 // slowDocs are documents whose commands search and experiment for many seconds of a processor.
 // They are run where DOCS_ALL is set, as .ci/run sets it, and with -update.
-var slowDocs = []string{"compare.md", "curve.md", "experiments.md", "slo-and-budget.md", "why.md", "workloads.md"}
+var slowDocs = []string{
+	"docs/getting-started.md", "docs/guides/choose-hardware.md", "docs/guides/compare-changes.md",
+	"docs/guides/find-capacity.md", "docs/guides/find-the-bottleneck.md",
+	"docs/guides/model-your-traffic.md", "docs/guides/tune-engine-settings.md",
+}
 
 var update = flag.Bool("update", false, "write what the commands of docs print into docs, and the golden runs of the present version")
 
 // The commands in docs print what docs say. A block that begins with "$ pitot"
 // is run, line by line, in a directory that the blocks of a document share;
-// "…" at its end stands for output that is left out. A block whose first line has a name behind
-// its language is a file of that directory. Of the README's the predictions
-// are, where its reader is; the others measure a machine.
+// "…" at its end stands for output that is left out. A block whose first line has a name after
+// its language is a file of that directory.
 func TestDocs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches of hundreds of thousands of requests take minutes under the race detector")
 	}
 	t.Parallel()
-	docs, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(docs) == 0 {
-		t.Fatalf("no docs: %v", err)
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var docs []string
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/*/*.md"} {
+		paths, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: no documents, %v", pattern, err)
+		}
+		docs = append(docs, paths...)
 	}
 	for _, name := range slowDocs {
-		if !slices.Contains(docs, "../../docs/"+name) {
-			t.Errorf("there is no docs/%s", name)
+		if !slices.Contains(docs, filepath.Join(root, name)) {
+			t.Errorf("there is no %s", name)
 		}
 	}
-	for _, path := range append(docs, "../../README.md") {
-		path, err := filepath.Abs(path)
+	for _, path := range docs {
+		name, err := filepath.Rel(root, path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			if slices.Contains(slowDocs, filepath.Base(path)) && os.Getenv("DOCS_ALL") == "" && !*update {
+		name = filepath.ToSlash(name)
+		t.Run(name, func(t *testing.T) {
+			if slices.Contains(slowDocs, name) && os.Getenv("DOCS_ALL") == "" && !*update {
 				t.Skip("slow: DOCS_ALL=1 runs it")
 			}
 			t.Parallel() // each in processes and a directory of its own
@@ -53,16 +65,13 @@ func TestDocs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			dir, commands := t.TempDir(), "$ pitot "
+			dir := t.TempDir()
 			for name, of := range map[string]string{"traces": "../workload/testdata", "recordings": "../analysis/predict/testdata"} {
 				if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(of)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if filepath.Base(path) == "README.md" {
-				dir, commands = filepath.Dir(path), "$ pitot predict "
-			}
-			got := executed(t, dir, string(text), commands)
+			got := executed(t, dir, string(text))
 			if *update {
 				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -76,8 +85,8 @@ func TestDocs(t *testing.T) {
 
 const fence = "```"
 
-// executed is a document with what those of its commands print now that begin so.
-func executed(t *testing.T, dir, text, commands string) string {
+// executed returns a document with what its commands print now.
+func executed(t *testing.T, dir, text string) string {
 	parts := strings.Split(text, "\n"+fence)
 	for i := 1; i < len(parts); i += 2 { // every other part is a block
 		lines := strings.Split(parts[i], "\n")
@@ -86,7 +95,7 @@ func executed(t *testing.T, dir, text, commands string) string {
 				t.Fatal(err)
 			}
 		}
-		if len(lines) < 2 || !strings.HasPrefix(lines[1], commands) {
+		if len(lines) < 2 || !strings.HasPrefix(lines[1], "$ pitot ") {
 			continue
 		}
 		out := []string{lines[0]}

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"os"
+	"strings"
 	"testing"
 
 	"pitot/internal/config"
@@ -17,6 +20,19 @@ func TestWorse(t *testing.T) {
 			if got := worseCode(a, b); got != order[min(i, j)] {
 				t.Errorf("worse(%d, %d) = %d", a, b, got)
 			}
+		}
+	}
+}
+
+// docs/reference/exit-codes.md has a row for each code.
+func TestExitCodesAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/reference/exit-codes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, code := range []int{Done, Bug, Usage, TargetFailed, Invalid, SLOMissed, Fired, ByHand, Interrupted} {
+		if !strings.Contains(string(text), fmt.Sprintf("\n| %d | ", code)) {
+			t.Errorf("docs/reference/exit-codes.md has no row for %d", code)
 		}
 	}
 }

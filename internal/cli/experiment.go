@@ -448,8 +448,8 @@ decision.md, decision.json and a page.
 	fmt.Fprint(w, `
 What was measured is not measured again: run goes on after Ctrl-C or a kill. Only the
 row of a server that was cut short is measured anew, on another start of it. What a
-changed plan has no use for is kept in void. docs/experiments.md tells how to write
-a plan and read a record.
+changed plan has no use for is kept in void. How to write a plan and read a record:
+docs/guides/tune-engine-settings.md
 
 Only run executes commands of a plan. A server that it cannot start is started by
 hand: run says with which flags, and waits for Enter, or ends with exit code 7.

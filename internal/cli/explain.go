@@ -88,7 +88,8 @@ and the one setting to try next.
 The client's own times are held against twins of the deployment, which serve the
 same requests with one cause relieved after the other. Of a server the deployment
 must be said; sim: and mock: have theirs in the target. Where it cannot be told,
-it says "not known", why, and what would tell. docs/why.md tells how to read it.
+it says "not known", why, and what would tell. How to read it:
+docs/guides/find-the-bottleneck.md
 
 A run that does not meet its --slo has this in run.json, in short; with --save all
 of it is put there, and report and compare go by it.

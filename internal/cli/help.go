@@ -153,8 +153,8 @@ twin has it. Alone, latencies are fixed: by default 50 ms to the first token and
 10 ms between tokens.
 
 Words mean nothing, but response_format and structured_outputs are kept to, and
-with temperature 0 or a seed the same prompt has the same answer. docs/mock.md has
-what is modelled and what is not.
+with temperature 0 or a seed the same prompt has the same answer. What is modelled
+and what is not: docs/guides/test-your-gateway.md
 
 pitot predict --list has the names of models and accelerators, pitot predict
 --help the settings behind the question mark, such as ?max_num_seqs=64; flags of

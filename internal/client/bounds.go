@@ -13,7 +13,7 @@ import (
 // reasoning that the limit of tokens does not count, candidates of each token
 // with their probabilities, the prompt repeated with its own.
 //
-// docs/limits.md says the same to users.
+// docs/reference/failures.md says the same to users.
 const (
 	freeEvents    = 32 << 10 // events of any answer
 	eventsAToken  = 8        // and for each token that was asked for

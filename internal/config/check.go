@@ -192,7 +192,7 @@ func (p *Ask) readSessions() error {
 			if p.MaxThink > 0 {
 				name = "--set max-think"
 			}
-			return say.Errorf("%s without recorded sessions", name).WithHint("it is for --workload with sessions of agents: docs/workloads.md")
+			return say.Errorf("%s without recorded sessions", name).WithHint("it is for --workload with sessions of agents: docs/guides/conversations-and-agents.md")
 		}
 		return nil
 	}
@@ -239,7 +239,7 @@ func (p *Plan) checkObjective() error {
 			return say.Errorf("--slo has limits of class %s, and %s has none", c.Name, p.Workload).WithHint(say.KnownHint(c.Name, names))
 		}
 		if p.classNames() == nil && p.IsGenerated() {
-			return say.Errorf("--slo has limits of class %s, and --workload %s has no classes", c.Name, p.Workload).WithHint("name a file of classes with --workload: docs/workloads.md")
+			return say.Errorf("--slo has limits of class %s, and --workload %s has no classes", c.Name, p.Workload).WithHint("name a file of classes with --workload: docs/guides/model-your-traffic.md")
 		}
 	}
 	if p.NoStream && p.SLO.NeedsStream() {

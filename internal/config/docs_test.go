@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write docs/settings.md anew")
+var update = flag.Bool("update", false, "write docs/reference/settings.md anew")
 
-// docs/settings.md is the table of settings.
+// docs/reference/settings.md is the table of settings.
 func TestDocs(t *testing.T) {
-	const path = "../../docs/settings.md"
+	const path = "../../docs/reference/settings.md"
 	want := settingsPage()
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
@@ -26,20 +26,19 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(want, string(got)); d != "" {
-		t.Errorf("docs/settings.md is not what the table says; go test ./internal/config -update writes it\n%s", d)
+		t.Errorf("docs/reference/settings.md is not what the table says; go test ./internal/config -update writes it\n%s", d)
 	}
 }
 
-// settingsPage is docs/settings.md: all settings in tables, and how they stand to
+// settingsPage is docs/reference/settings.md: all settings in tables, and how they stand to
 // each other.
 func settingsPage() string {
 	var b strings.Builder
 	b.WriteString(`# Settings
 
-Every setting is a flag (or, seldom used, ` + "`--set KEY=VALUE`" + `), a key of the same name in a YAML file (` + "`--config FILE`" + `;
-the ` + "`config.yaml`" + ` of a run does it again), and a variable: ` + "`PITOT_`" + ` and its name in
-capitals, with _ for -. A flag is stronger than a variable, and a variable than a
-file: what a stronger source sets removes what has no meaning together with it.
+Every setting is a flag, or, if it is seldom used, ` + "`--set KEY=VALUE`" + `. It is also a key of the same
+name in a YAML file (` + "`--config FILE`" + `; the ` + "`config.yaml`" + ` of a run repeats it) and a variable:
+` + "`PITOT_`" + ` and its name in capitals, with _ for -. A flag overrides a variable, and a variable a file.
 
 Written from the program's table of settings by ` + "`go test ./internal/config -update`" + `.
 `)

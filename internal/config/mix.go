@@ -175,7 +175,7 @@ func ReadMix(path string) (*Mix, error) {
 	return parseMix(path, data)
 }
 
-const mixHint = "a mix has version: 1 and classes, each with name, share and what it asks: docs/workloads.md"
+const mixHint = "a mix has version: 1 and classes, each with name, share and what it asks: docs/guides/model-your-traffic.md"
 
 func parseMix(path string, data []byte) (*Mix, error) {
 	root, err := rootNode(path, data)

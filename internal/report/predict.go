@@ -306,7 +306,7 @@ func WriteFit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	if len(alike) > 0 {
 		p.writeText("the runs do not tell " + strings.Join(alike, ", ") + ": one can stand in for the other")
 	}
-	p.writeText("range = where the parameter may lie if the server is such an engine at all: on simulated ones the ranges held the truth in 95 % of cases (docs/trust-twin.md), those of what is determined in 90 %; of short or few runs not as often. Of a real server it describes the twin that serves as it does, and measures no hardware.")
+	p.writeText("range = where the parameter may lie if the server is such an engine at all: on simulated ones the ranges held the truth in 95 % of cases (docs/trust.md), those of what is determined in 90 %; of short or few runs not as often. Of a real server it describes the twin that serves as it does, and measures no hardware.")
 	p.line("")
 	if n := x.Next; n.Users > 0 {
 		p.writeFormat("one more load that would add most: %s, prompts of about %s tokens, answers of %s, for %.0f s. What the runs leave open moves the means of TTFT and TPOT by about %.1f %% over loads of all kinds; with it by about %.1f %%.",

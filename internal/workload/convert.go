@@ -16,7 +16,7 @@ import (
 )
 
 // requestsSchema is the schema name in the first line of Pitot's own format. This file has its
-// types; docs/workloads.md says what they mean.
+// types; docs/guides/model-your-traffic.md says what they mean.
 const requestsSchema = "pitot.requests/v1"
 
 // requestsHead is the first line.

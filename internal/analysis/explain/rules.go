@@ -191,9 +191,9 @@ func slowClockShare(f Facts) float64 { return max(1-f.Get(ClockShare)-0.03, 0) }
 var rules = []rule{
 	// Who measures.
 	{Client, exact, whole, []Signal{LagShare}, signalShare(LagShare),
-		"lag = sent − ready is the instrument's own (docs/measuring.md)"},
+		"lag = sent − ready is the instrument's own (docs/concepts/how-pitot-measures.md)"},
 	{Hold, exact, whole, []Signal{HeldShare, MostInFlight}, signalShare(HeldShare),
-		"held = eligible − due: the client's own queue (docs/measuring.md)"},
+		"held = eligible − due: the client's own queue (docs/concepts/how-pitot-measures.md)"},
 
 	// The way to the server. A connect times its first hop alone, so it rules out nothing.
 	{Network, measured, whole, []Signal{RoundTrip}, shareOfSymptom(RoundTrip),
@@ -328,7 +328,7 @@ var rules = []rule{
 			return 0
 		}
 		return 0.25 * f.Get(PrefillMean) / max(f.Get(TTFTMean), 1e-9)
-	}, "prompts are bound by computing above some hundred tokens (docs/curve.md)"},
+	}, "prompts are bound by computing above some hundred tokens (docs/guides/find-capacity.md)"},
 	{Compute, estimate, stalls, []Signal{AtFirsts, AtFirstsBy, Beside, BesideBy}, func(f Facts, _ figure) float64 {
 		if !(f.Get(AtFirsts) > 0.8 && f.Get(AtFirsts)-f.Get(AtFirstsBy) > 0.35) && !(f.Get(Beside) > 0.7 && f.Get(Beside)-f.Get(BesideBy) > 0.35) {
 			return 0

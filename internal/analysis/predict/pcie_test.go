@@ -105,7 +105,7 @@ func (s *pcieSystem) expect(t *testing.T, models string) float64 {
 	return Curve(d, workload.FixedLength(s.input), workload.FixedLength(s.output), []int{s.users})[0].TPOT.Mean
 }
 
-// Tensor parallelism over PCIe with nothing fitted: docs/trust-twin.md has the table, and the
+// Tensor parallelism over PCIe with nothing fitted: evidence/twin.md has the table, and the
 // medians. Of the systems kept out of every choice, half are within 12 %. What is far off are
 // mixtures of experts, whose kernels are. The system whose path was chosen by what it measured
 // counts as none of these.

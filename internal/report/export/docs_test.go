@@ -18,9 +18,9 @@ import (
 
 var columnLine = regexp.MustCompile(`(?m)^\| ([a-z0-9_]+) \| ([A-Z0-9]+) \|`)
 
-// docs/data.md has every column of every file, with its type, in its order.
+// docs/reference/files.md has every column of every file, with its type, in its order.
 func TestDocsHaveEveryColumn(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/data.md")
+	text, err := os.ReadFile("../../../docs/reference/files.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,12 +59,12 @@ func TestDocsHaveEveryColumn(t *testing.T) {
 			columns = append(columns, fmt.Sprintf("%s %s", c.Name(), kind))
 		}
 		if d := cmp.Diff(columns, documented[head]); d != "" {
-			t.Errorf("%s: the file (-) and docs/data.md (+) differ:\n%s", head, d)
+			t.Errorf("%s: the file (-) and docs/reference/files.md (+) differ:\n%s", head, d)
 		}
 	}
 }
 
-var update = flag.Bool("update", false, "write docs/data.md anew")
+var update = flag.Bool("update", false, "write docs/reference/files.md anew")
 
 // The tables of requests and of sessions are explained by what their columns say of
 // themselves.
@@ -74,7 +74,7 @@ func TestDocsExplainTheTables(t *testing.T) {
 }
 
 func explain[T any](t *testing.T, section string, list []column[T]) {
-	const path = "../../../docs/data.md"
+	const path = "../../../docs/reference/files.md"
 	var b strings.Builder
 	b.WriteString("| column | type | |\n|---|---|---|\n")
 	for _, c := range list {
@@ -89,7 +89,7 @@ func explain[T any](t *testing.T, section string, list []column[T]) {
 	before, rest, begun := strings.Cut(string(text), begin)
 	has, after, ended := strings.Cut(rest, "<!-- end -->\n")
 	if !begun || !ended {
-		t.Fatalf("docs/data.md has no section %s", section)
+		t.Fatalf("docs/reference/files.md has no section %s", section)
 	}
 	if *update {
 		has = b.String()
@@ -98,19 +98,19 @@ func explain[T any](t *testing.T, section string, list []column[T]) {
 		}
 	}
 	if d := cmp.Diff(b.String(), has); d != "" {
-		t.Errorf("docs/data.md is not what the columns say (go test -update writes it):\n%s", d)
+		t.Errorf("docs/reference/files.md is not what the columns say (go test -update writes it):\n%s", d)
 	}
 }
 
-// docs/formats.md has every format.
+// docs/reference/formats.md has every format.
 func TestDocsHaveEveryFormat(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/formats.md")
+	text, err := os.ReadFile("../../../docs/reference/formats.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range Formats() {
 		if !strings.Contains(string(text), "| `"+f.Name+"` |") {
-			t.Errorf("docs/formats.md has no %s", f.Name)
+			t.Errorf("docs/reference/formats.md has no %s", f.Name)
 		}
 	}
 }

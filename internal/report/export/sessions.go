@@ -29,12 +29,12 @@ func sessionColumns() []column[session] {
 		return x
 	}
 	return append(ofPoint[session](), []column[session]{
-		{"session", int64(0), true, "as the requests have it", func(_ *cohort, s *session) any { return s.number }},
+		{"session", int64(0), true, "number, as in the table of requests", func(_ *cohort, s *session) any { return s.number }},
 		{"in_window", false, true, "it began in the window: sessions of run.json are these", func(c *cohort, s *session) any { return s.Begun && s.Due >= c.t0 && s.Due < c.t1 }},
 		{"due_s", 0., false, "of its first request, seconds since the load of the point began", func(_ *cohort, s *session) any { return begun(float64(s.Due)/1e9, s) }},
-		{"outcome", "", false, "finished, ended early (a request was not answered) or going on (when the load ended)", func(_ *cohort, s *session) any { return begun(s.Outcome(), s) }},
-		{"turns", int64(0), false, "requests that it has in all", func(_ *cohort, s *session) any { return begun(int64(s.Planned), s) }},
-		{"asked", int64(0), true, "requests that came due", func(_ *cohort, s *session) any { return int64(s.Asked) }},
+		{"outcome", "", false, "finished, ended early (a request was not answered), or going on (when the load ended)", func(_ *cohort, s *session) any { return begun(s.Outcome(), s) }},
+		{"turns", int64(0), false, "requests in all", func(_ *cohort, s *session) any { return begun(int64(s.Planned), s) }},
+		{"asked", int64(0), true, "requests that were due", func(_ *cohort, s *session) any { return int64(s.Asked) }},
 		{"answered", int64(0), true, "requests that were answered to their end", func(_ *cohort, s *session) any { return int64(s.Answered) }},
 		{"final_s", 0., false, "of a finished one: from when its first request was due to the end of the last answer", func(_ *cohort, s *session) any {
 			if !s.Begun || s.Outcome() != metrics.SessionFinished {
@@ -43,14 +43,14 @@ func sessionColumns() []column[session] {
 			return float64(s.End-s.Due) / 1e9
 		}},
 		{"prompt_tokens", int64(0), true, "of all its prompts, by the server's count, else as planned", func(_ *cohort, s *session) any { return s.Prompt }},
-		{"reread_tokens", int64(0), true, "of these, that were asked or answered in it before", func(_ *cohort, s *session) any { return s.History }},
-		{"cached_tokens", int64(0), false, "of these, from the server's prefix cache; empty where an answer does not tell", func(_ *cohort, s *session) any {
+		{"reread_tokens", int64(0), true, "of these, sent or received in it before", func(_ *cohort, s *session) any { return s.History }},
+		{"cached_tokens", int64(0), false, "of these, from the server's prefix cache; empty if a response does not say", func(_ *cohort, s *session) any {
 			if s.told == 0 || s.told < s.Answered {
 				return nil
 			}
 			return s.cached
 		}},
-		{"output_tokens", int64(0), true, "of all its answers", func(_ *cohort, s *session) any { return s.output }},
+		{"output_tokens", int64(0), true, "of all its responses", func(_ *cohort, s *session) any { return s.output }},
 	}...)
 }
 

@@ -43,13 +43,13 @@ type table[T any] struct {
 func ofPoint[T any]() []column[T] {
 	return []column[T]{
 		{"point", int32(0), true, "index of the point", func(c *cohort, _ *T) any { return int32(c.index) }},
-		{"rate", 0., false, "req/s asked of the point", func(c *cohort, _ *T) any {
+		{"rate", 0., false, "requests per second of the load, as set", func(c *cohort, _ *T) any {
 			if r := c.point.Load.Rate; r != nil {
 				return *r
 			}
 			return nil
 		}},
-		{"concurrency", int64(0), false, "users of the point", func(c *cohort, _ *T) any {
+		{"concurrency", int64(0), false, "users of the load", func(c *cohort, _ *T) any {
 			if n := c.point.Load.Concurrency; n != nil {
 				return int64(*n)
 			}
@@ -96,20 +96,20 @@ func requestColumns() []column[request] {
 	list := append(ofPoint[request](), []column[request]{
 		{"id", int64(0), true, "of the request", func(_ *cohort, q *request) any { return q.id }},
 		{"class", "", false, "", func(_ *cohort, q *request) any { return valueOrNull(q.class) }},
-		{"in_window", false, true, "it belongs to the cohort", func(c *cohort, q *request) any { return q.due >= c.t0 && q.due < c.t1 && !q.lostWithWorker() }},
+		{"in_window", false, true, "it was due in the window", func(c *cohort, q *request) any { return q.due >= c.t0 && q.due < c.t1 && !q.lostWithWorker() }},
 		{"due_s", 0., true, "seconds since the load of the point began", func(_ *cohort, q *request) any { return float64(q.due) / 1e9 }},
 		{"outcome", "", true, "ok, failed, cut or unsent", func(_ *cohort, q *request) any { return q.outcome.String() }},
 		{"error", "", false, "class of the error", func(_ *cohort, q *request) any { return valueOrNull(q.errorClass) }},
 		{"status", int64(0), false, "HTTP status", func(_ *cohort, q *request) any { return countOrNull(q.status) }},
 		{"finish", "", false, "finish_reason", func(_ *cohort, q *request) any { return valueOrNull(q.finish) }},
-		{"stream", false, true, "asked to stream: others have no TTFT, TTFA and TPOT", func(_ *cohort, q *request) any { return q.stream }},
+		{"stream", false, true, "streaming was requested; others have no TTFT, TTFA and TPOT", func(_ *cohort, q *request) any { return q.stream }},
 		{"input_tokens", int64(0), false, "by the server's count", func(_ *cohort, q *request) any { return countOrNull(q.input) }},
 		{"cached_tokens", int64(0), false, "", func(_ *cohort, q *request) any { return countOrNull(q.cached) }},
 		{"output_tokens", int64(0), false, "by the server's count, else by the events'", func(_ *cohort, q *request) any { return countOrNull(q.measured.OutputTokens()) }},
 		{"chunks", int64(0), true, "events that carried tokens", func(_ *cohort, q *request) any { return int64(q.events) }},
-		{"session", int64(0), false, "that the request is of, where requests follow one another", func(_ *cohort, q *request) any { return inSession(q.session, q) }},
+		{"session", int64(0), false, "session of the request, if requests follow one another", func(_ *cohort, q *request) any { return inSession(q.session, q) }},
 		{"turn", int64(0), false, "in its session, from 1", func(_ *cohort, q *request) any { return inSession(int64(q.turn)+1, q) }},
-		{"history_tokens", int64(0), false, "of the prompt, that were asked or answered before in its session", func(_ *cohort, q *request) any { return inSession(countOrNull(q.history), q) }},
+		{"history_tokens", int64(0), false, "tokens of the prompt that were sent or received before in its session", func(_ *cohort, q *request) any { return inSession(countOrNull(q.history), q) }},
 	}...)
 	for _, d := range metrics.Definitions() {
 		taken := slices.ContainsFunc(list, func(c column[request]) bool { return c.name == d.ColumnName() })

@@ -15,11 +15,10 @@ import (
 // Tables of the documents are those of the program.
 func TestDocs(t *testing.T) {
 	for _, d := range []struct{ path, section, table string }{
-		{"../../../docs/trust.md", "checks", checksTable()},
-		{"../../../docs/data.md", "metrics", metricsTable()},
-		{"../../../docs/data.md", "percentiles", percentilesTable()},
-		{"../../../docs/data.md", "signals", signalsTable()},
-		{"../../../docs/formats.md", "names", namesTable()},
+		{"../../../docs/reference/metrics.md", "metrics", metricsTable()},
+		{"../../../docs/reference/metrics.md", "percentiles", percentilesTable()},
+		{"../../../docs/reference/metrics.md", "signals", signalsTable()},
+		{"../../../docs/reference/formats.md", "names", namesTable()},
 	} {
 		data, err := os.ReadFile(d.path)
 		if err != nil {
@@ -42,14 +41,37 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-func checksTable() string {
-	var b strings.Builder
-	b.WriteString("| check | asks | flagged | INVALID |\n| ----- | ---- | ------- | ------- |\n")
-	for _, k := range CheckKinds() {
-		line := fmt.Sprintf("| %s | %s | %s | %s |\n", k.Name, k.Asks, k.Flagged, k.Invalid)
-		b.WriteString(strings.ReplaceAll(line, "|  |", "| |"))
+// Every check has its heading in docs/reference/checks.md, in the order of the program, with
+// the limits and at least a sentence below it.
+func TestChecksAreExplained(t *testing.T) {
+	data, err := os.ReadFile("../../../docs/reference/checks.md")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return b.String()
+	var want, got []string
+	for _, k := range CheckKinds() {
+		want = append(want, fmt.Sprintf("%s: Flagged: %s. INVALID: %s.", k.Name, orNever(k.Flagged), orNever(k.Invalid)))
+	}
+	for _, section := range strings.Split(string(data), "\n### ")[1:] {
+		section, _, _ = strings.Cut(section, "\n## ")
+		name, text, _ := strings.Cut(section, "\n\n")
+		limits, text, _ := strings.Cut(text, "\n\n")
+		got = append(got, name+": "+strings.Join(strings.Fields(limits), " "))
+		if len(strings.Fields(text)) < 6 {
+			t.Errorf("docs/reference/checks.md does not explain %s", name)
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("docs/reference/checks.md (+) and the checks (-) differ:\n%s", d)
+	}
+}
+
+// orNever returns "never" for a limit that a check does not have.
+func orNever(limit string) string {
+	if limit == "" {
+		return "never"
+	}
+	return limit
 }
 
 func metricsTable() string {
@@ -108,7 +130,7 @@ func namesTable() string {
 
 func percentilesTable() string {
 	var b strings.Builder
-	b.WriteString("| percentile | key | from so many samples on | firm from |\n|---|---|---|---|\n")
+	b.WriteString("| percentile | key | shown from, samples | firm from |\n|---|---|---|---|\n")
 	for _, p := range metric.Percentiles() {
 		few, firm := p.SamplesNeeded()
 		fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", p.Name, p.Key, say.Count(few), say.Count(firm))

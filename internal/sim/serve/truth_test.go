@@ -76,9 +76,9 @@ func TestTruthHeader(t *testing.T) {
 	}
 }
 
-// docs/data.md has every field of the log, in its order.
+// docs/reference/files.md has every field of the log, in its order.
 func TestTruthIsDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/data.md")
+	text, err := os.ReadFile("../../../docs/reference/files.md")
 	if err != nil {
 		t.Fatal(err)
 	}

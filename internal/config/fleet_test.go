@@ -47,7 +47,7 @@ func TestFleetMistakes(t *testing.T) {
 		"nats://h:4222?workers=2&workers=3":        "workers is given twice",
 		"nats://h:4222?workers=2&key=k":            "key without cert",
 		"nats://h:4222?workers=2&join_timeout=x":   "join_timeout",
-		"nats://u:sk-secret@h:4222?workers=2":      "seen by whoever lists processes",
+		"nats://u:sk-secret@h:4222?workers=2":      "visible in the list of processes",
 		"listen://4222?workers=2":                  "not HOST:PORT",
 		"listen://:4222?workers=2&nkey_file=a.key": "takes no nkey",
 		"http://h?workers=2":                       "not the URL of a NATS server",

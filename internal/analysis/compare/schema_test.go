@@ -94,10 +94,10 @@ type generator struct {
 
 // words are the values of fields that have no others.
 var words = map[string][]string{
-	"Row.Unit":      {"ms", "/s", "users", "share", "$", "tokens", "count"},
-	"Row.ChangeIn":  {"ratio", "share"},
-	"Row.Verdict":   {Slower, Faster, Worse, Better, Equivalent, Undistinguished, OtherInstrument},
-	"Verdict.Word":  {Slower, Faster, Worse, Better, Equivalent, Undistinguished, OtherInstrument, NotCompared, Mixed},
+	"Row.Unit":         {"ms", "/s", "users", "share", "$", "tokens", "count"},
+	"Row.ChangeIn":     {"ratio", "share"},
+	"Row.Verdict":      {Slower, Faster, Worse, Better, Equivalent, Undistinguished, OtherInstrument},
+	"Verdict.Word":     {Slower, Faster, Worse, Better, Equivalent, Undistinguished, OtherInstrument, NotCompared, Mixed},
 	"Resolution.State": {Fired, RuledOut, Undecided, NotJudged},
 }
 

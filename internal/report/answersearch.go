@@ -64,11 +64,11 @@ func capacitySentence(c *result.Capacity) string {
 	return "Capacity: no bound is 95 % sure yet"
 }
 
-// searchFacts are what the answer of a search rests on.
-func (m *Model) searchFacts() (facts []labelled) {
-	c, run := m.Run.Capacity, m.Run
+// capacityFacts are what the answer of a search rests on.
+func capacityFacts(run *result.Run) (facts []labelled) {
+	c := run.Capacity
 	load := namedLoad(c.Over)
-	add := func(label string, value ...string) { facts = append(facts, labelled{Label: label, Value: value}) }
+	add := func(label string, value ...string) { facts = addLine(facts, label, value) }
 	add("SLO", c.SLO)
 	switch {
 	case c.Estimate != nil && c.CI95 != nil:
@@ -85,16 +85,17 @@ func (m *Model) searchFacts() (facts []labelled) {
 	}
 	if v := c.Verified; v != nil {
 		missed := fmt.Sprintf("%s of %s missed a limit", say.Count(v.Violations), say.Plural(v.Requests, "request"))
-		bound := fmt.Sprintf("at most %s (95 %%), %s allowed", say.PercentNear(v.Upper, v.Allowed), say.Percent(v.Allowed))
-		label := "Verified"
-		if !v.Passed {
+		if v.Errors > 0 {
+			missed += fmt.Sprintf(" (%s failed)", say.Count(v.Errors))
+		}
+		label, side, bound := "Verified", "at most", v.Upper
+		switch {
+		case v.Refuted && v.Lower > 0:
+			label, side, bound = "Refuted", "at least", v.Lower
+		case !v.Passed:
 			label = "Not verified"
 		}
-		if v.Refuted && v.Lower > 0 {
-			label = "Refuted"
-			bound = fmt.Sprintf("at least %s (95 %%), %s allowed", say.PercentNear(v.Lower, v.Allowed), say.Percent(v.Allowed))
-		}
-		add(label, "at "+load(v.Load)+", "+missed+": "+bound)
+		add(label, fmt.Sprintf("at %s, %s: %s %s (95 %%), %s allowed", load(v.Load), missed, side, say.PercentNear(bound, v.Allowed), say.Percent(v.Allowed)))
 	}
 	if f := c.Floor; f != nil {
 		add("Missed", fmt.Sprintf("at least %s of requests at any load (%s sure), %s allowed; %s", say.Percent(f.Lower), say.Percent(boundConfidence(c)), say.Percent(f.Allowed), floorCause(f)))
@@ -102,18 +103,29 @@ func (m *Model) searchFacts() (facts []labelled) {
 	if severalLimits(c) {
 		add("Limit hit", append([]string{c.Binding + " first"}, otherLimits(c, load)...)...)
 	}
-	add("Bottleneck", strings.TrimSuffix(m.Why, "."))
-	cost := capacityCost(run, load)
-	add("Cost", cost[:min(2, len(cost))]...)
+	add("Cost", capacityCost(run, load)...)
 	add("Users", userDensity(c)...)
-	f := labelled{Label: "Measurement", Value: []string{m.Overview.measurementText(run)}}
-	switch run.Verdict {
-	case result.Invalid:
-		f.Color = red
-	case result.ValidWithFlags:
-		f.Color = yellow
+	return facts
+}
+
+// searchFacts are the facts of a search on the terminal, with what limits the server and what the
+// measurement is worth.
+func (m *Model) searchFacts() []labelled {
+	facts := capacityFacts(m.Run)
+	at := slices.IndexFunc(facts, func(l labelled) bool { return l.Label == "Cost" })
+	if at < 0 {
+		at = len(facts)
+	} else {
+		facts[at].Value = facts[at].Value[:min(2, len(facts[at].Value))]
 	}
-	return append(facts, f)
+	facts = slices.Insert(facts, at, labelled{Label: "Bottleneck", Value: []string{strings.TrimSuffix(m.Why, ".")}})
+	return append(facts, m.Overview.measurementFact(m.Run))
+}
+
+// measurementFact says what the measurement of many loads is worth.
+func (o *Overview) measurementFact(run *result.Run) labelled {
+	return labelled{Label: "Measurement", Value: []string{o.measurementText(run)},
+		Color: map[result.Verdict]string{result.Invalid: red, result.ValidWithFlags: yellow}[run.Verdict]}
 }
 
 // otherLimits says what is known of the limits that are not reached first.
@@ -186,12 +198,11 @@ func (m *Model) overviewNotes() (notes []note) {
 	return notes
 }
 
-// writeSweep writes a sweep.
-func (m *Model) writeSweep(p *printer) {
-	c, run := m.Run.Curve, m.Run
+// curveFacts are what the loads of a sweep show together.
+func curveFacts(run *result.Run) (facts []labelled) {
+	c := run.Curve
 	load := namedLoad(c.Over)
-	var facts []labelled
-	add := func(label string, value ...string) { facts = append(facts, labelled{Label: label, Value: value}) }
+	add := func(label string, value ...string) { facts = addLine(facts, label, value) }
 	for i := range run.Points {
 		if s := run.Points[i].SLO; s != nil {
 			add("SLO", s.Spec)
@@ -239,11 +250,13 @@ func (m *Model) writeSweep(p *printer) {
 		}
 		add("Cheapest", fmt.Sprintf("$%s per million output tokens%s, at %s", say.Quantity(usd), within, load(run.Points[at].Load.Value())))
 	}
-	f := labelled{Label: "Measurement", Value: []string{m.Overview.measurementText(run)}}
-	if run.Verdict == result.Invalid {
-		f.Color = red
-	}
-	p.writeFacts(append(facts, f))
+	return facts
+}
+
+// writeSweep writes a sweep.
+func (m *Model) writeSweep(p *printer) {
+	c, run := m.Run.Curve, m.Run
+	p.writeFacts(append(curveFacts(run), m.Overview.measurementFact(run)))
 	loads, held, next := judgedLoads(run)
 	var around *float64
 	switch {
@@ -284,7 +297,7 @@ func sweepSentence(run *result.Run, o *Overview) string {
 	case len(loads) > 0 && held < 0 && next < 0:
 		return "At no load is it decided whether the SLO is met" + of
 	case len(loads) > 0 && held < 0:
-		return "SLO missed at every load up to " + name(next) + unit + of
+		return "SLO missed at " + name(next) + unit + ", the lightest load that was decided" + of
 	case len(loads) > 0 && next < 0:
 		return "SLO met up to " + name(held) + unit + ", the heaviest load that was decided" + of
 	case len(loads) > 0 && next == held+1:

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"strings"
 	"testing"
 
 	"pitot/internal/results/result"
@@ -17,13 +16,13 @@ func TestBestBoundComesFirst(t *testing.T) {
 		of   result.Capacity
 		want string
 	}{
-		{"a look of its own", result.Capacity{Load: &met, Bracket: &[2]*float64{&met, &most}}, "capacity at least 1.86/s (95 %), verified · at most 2.48/s (95 %)"},
-		{"all windows", result.Capacity{Load: &verified, Bracket: &[2]*float64{&met, &most}}, "capacity at least 1.86/s (95 %) · at most 2.48/s (95 %)"},
-		{"all windows, no look", result.Capacity{Bracket: &[2]*float64{&met, nil}, Estimate: &estimate, CI95: &[2]float64{2.16, 2.48}}, "capacity at least 1.86/s (95 %) · estimate 2.32/s, 95 % interval 2.16 to 2.48/s"},
-		{"neither", result.Capacity{Bracket: &[2]*float64{nil, &most}}, "capacity at most 2.48/s (95 %)"},
+		{"a look of its own", result.Capacity{Load: &met, Bracket: &[2]*float64{&met, &most}}, "Capacity: 1.86 req/s within the SLO (verified, 95 % sure)"},
+		{"all windows", result.Capacity{Load: &verified, Bracket: &[2]*float64{&met, &most}}, "Capacity: at least 1.86 req/s within the SLO (95 % sure)"},
+		{"all windows, no look", result.Capacity{Bracket: &[2]*float64{&met, nil}, Estimate: &estimate, CI95: &[2]float64{2.16, 2.48}}, "Capacity: at least 1.86 req/s within the SLO (95 % sure)"},
+		{"neither", result.Capacity{Bracket: &[2]*float64{nil, &most}}, "Capacity: at most 2.48 req/s within the SLO (95 % sure)"},
 	} {
 		c.of.Over, c.of.Bounds = result.OverRate, bounds
-		if got := strings.Join(bestOf(&c.of), " · "); got != c.want {
+		if got := capacitySentence(&c.of); got != c.want {
 			t.Errorf("%s: %q, not %q", c.name, got, c.want)
 		}
 	}

@@ -536,58 +536,6 @@ func judgedLoads(run *result.Run) (loads []judgedLoad, held, next int) {
 	return loads, held, next
 }
 
-// highestMet says up to which load of a sweep the SLO was met, and the next load at
-// which it was not; "" without an SLO.
-func highestMet(run *result.Run, over string) string {
-	loads, held, next := judgedLoads(run)
-	if len(loads) == 0 {
-		return ""
-	}
-	spec := ""
-	for i := range run.Points {
-		if p := &run.Points[i]; p.SLO != nil {
-			spec = p.SLO.Spec
-		}
-	}
-	named := func(x float64) string { return say.Decimal(x, 3) + LoadSuffix(over) }
-	var chance []string // loads above one that did not meet it
-	for i := next + 1; next >= 0 && i < len(loads); i++ {
-		if loads[i].all && !loads[i].no {
-			chance = append(chance, named(loads[i].load))
-		}
-	}
-	var s string
-	switch {
-	case held < 0 && next < 0:
-		return "at no load is it decided whether " + spec + " is met"
-	case held < 0 && len(chance) > 0:
-		s = fmt.Sprintf("%s was not met at %s", spec, named(loads[next].load))
-	case held < 0:
-		return fmt.Sprintf("no load measured met %s; at %s it was not", spec, named(loads[next].load))
-	case len(chance) > 0:
-		s = fmt.Sprintf("met %s up to %s", spec, named(loads[held].load))
-	default:
-		s = fmt.Sprintf("highest load measured that met %s: %s", spec, named(loads[held].load))
-	}
-	switch {
-	case held < 0:
-	case next == held+1:
-		s += "; at " + named(loads[next].load) + ", the next, it was not met"
-	case next > 0:
-		s += "; at " + named(loads[next].load) + " it was not met, in between it is undecided"
-	default:
-		s += ", and none above was seen to miss it"
-	}
-	if len(chance) > 0 {
-		too := ""
-		if held >= 0 {
-			too = " too"
-		}
-		s += "; " + strings.Join(chance, ", ") + " met it" + too + ", which is taken for chance"
-	}
-	return s
-}
-
 // goodputOfPoint is a point's, nil without an SLO that it is within: a damaged run may
 // have the one and not the other.
 func goodputOfPoint(p *result.Point) *result.Goodput {

@@ -59,14 +59,14 @@ func TestNothingIsQuotedAboveAMissedLoad(t *testing.T) {
 		usd := 10 - float64(i)
 		run.Points[i].Cost = &result.Cost{USDPerMGoodOutput: &usd}
 	}
-	quoted := func() string { return highestMet(run, "rate") }
-	if got, at := quoted(), mostGoodput(run); !strings.HasPrefix(got, "highest load measured that met p99 ttft<200ms: 33.6/s; at 47.5/s, the next") || at != 2 {
+	quoted := func() string { return sweepSentence(run, newOverview(run)) }
+	if got, at := quoted(), mostGoodput(run); got != "SLO met up to 33.6 req/s, missed at 47.5 (4 loads measured)" || at != 2 {
 		t.Errorf("%q, goodput at %d", got, at)
 	}
 	slo := *run.Points[1].SLO
 	slo.Met = result.No
 	run.Points[1].SLO = &slo
-	if got, want := quoted(), "met p99 ttft<200ms up to 4/s; at 8.4/s, the next, it was not met; 33.6/s met it too, which is taken for chance"; got != want {
+	if got, want := quoted(), "SLO met up to 4 req/s, missed at 8.4 (4 loads measured)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	cheap, _ := cheapestPoint(run)
@@ -74,7 +74,7 @@ func TestNothingIsQuotedAboveAMissedLoad(t *testing.T) {
 		t.Errorf("goodput at %d, cost at %d", at, cheap)
 	}
 	run.Points[0].SLO = &slo
-	if got, want := quoted(), "p99 ttft<200ms was not met at 4/s; 33.6/s met it, which is taken for chance"; got != want {
+	if got, want := quoted(), "SLO missed at 4 req/s, the lightest load that was decided (4 loads measured)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if cheap, _ := cheapestPoint(run); cheap >= 0 || mostGoodput(run) >= 0 {
@@ -88,11 +88,11 @@ func TestSweepThatIsMostlyInvalid(t *testing.T) {
 	for i := range 3 {
 		run.Points[i].Verdict = result.Invalid
 	}
-	if got, want := newOverview(run).Answer[0], "INVALID at 3 of 4 loads: nothing is known of these"; got != want {
+	if got, want := sweepSentence(run, newOverview(run)), "INVALID at 3 of 4 loads"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	run.Points[0].Verdict, run.Points[1].Verdict = result.Valid, result.Valid
-	if got := newOverview(run).Answer[0]; strings.Contains(got, "INVALID") {
+	if got := sweepSentence(run, newOverview(run)); strings.Contains(got, "INVALID") {
 		t.Errorf("%q", got)
 	}
 }

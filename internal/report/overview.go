@@ -18,7 +18,6 @@ import (
 // each load. The points themselves are in the other formats.
 type Overview struct {
 	Verdict result.Verdict
-	Answer  []string   // the headline
 	Facts   [][]string // what it rests on
 	Loads   Table
 	Spread  *Table // of loads that were measured more than once
@@ -72,90 +71,30 @@ func pointUnit(run *result.Run) string {
 	return "load"
 }
 
-// addCapacity tells the highest load that meets the SLO, as far as it is known: first the
-// best that can be said of it, then what that rests on.
+// addCapacity adds all that is known of a search for the capacity.
 func (o *Overview) addCapacity(c *result.Capacity, run *result.Run) {
-	load := func(x float64) string {
-		if result.IsClosedLoop(c.Over) && x == math.Trunc(x) { // users come whole
-			return say.Count(int(x)) + LoadSuffix(c.Over)
-		}
-		return say.Quantity(x) + LoadSuffix(c.Over)
-	}
-	asked := c.Asked()
-	long := asked != nil && c.Verified != nil && c.Verified.Refuted // by a long look
-	short := asked != nil && c.Verified == nil && c.Bounds != nil && c.Bracket != nil && c.Bracket[1] != nil && *c.Bracket[1] <= *asked
-	switch {
-	case asked == nil:
-		o.Answer = append(bestOf(c), c.SLO)
-	case c.Verified != nil && c.Verified.Passed:
-		o.Answer = []string{c.SLO + " is met at " + load(*asked)}
-	case long:
-		o.Answer = []string{c.SLO + " is NOT met at " + load(*asked)}
-	case short:
-		o.Answer = []string{c.SLO + " is NOT met at " + load(*asked) + " (" + say.Percent(c.Bounds.Level) + ")"}
-	default:
-		o.Answer = []string{"undecided whether " + c.SLO + " is met at " + load(*asked)}
-	}
-	if f := c.Floor; f != nil {
-		o.addFact(fmt.Sprintf("%s of %s at up to %s violate %s: at least %s (%s), and %s may", say.Count(f.Violations), say.Plural(f.Requests, "request"), load(f.Load),
-			f.Spec, say.Percent(f.Lower), say.Percent(boundConfidence(c)), say.Percent(f.Allowed)), floorCause(f))
+	load := namedLoad(c.Over)
+	for _, f := range capacityFacts(run) {
+		o.addFact(f.Parts()...)
 	}
 	if u := c.Unmet; u != nil {
-		o.addFact(fmt.Sprintf("%s of %s at up to %s, the lightest, violate %s, and %s may: %s sure that no load meets it", say.Count(u.Violations), say.Plural(u.Requests, "request"),
+		o.addFact(fmt.Sprintf("%s of %s at up to %s, the lightest, missed %s, and %s are allowed: %s sure that no load meets it", say.Count(u.Violations), say.Plural(u.Requests, "request"),
 			load(u.Load), u.Spec, say.Percent(u.Allowed), say.Percent(u.Confidence)))
 	}
 	if x := c.NotEmptiedS; x != nil {
-		o.addFact(fmt.Sprintf("%s after an overload the server still worked on its requests: what was measured next may have waited for them", say.Seconds(*x)))
+		o.addFact(fmt.Sprintf("%s after an overload the server still worked on its requests: later windows may have waited for them", say.Seconds(*x)))
 	}
 	if x := limitedFrom(run); x != nil {
-		o.addFact("from " + load(*x) + " on the server's rate limits refuse requests (429): the capacity is what they allow, and what the server would do without them is not known")
-	}
-	if v := c.Verified; v != nil {
-		limit, at := "upper", v.Upper
-		if v.Refuted && v.Lower > 0 {
-			limit, at = "lower", v.Lower
-		}
-		failed := ""
-		if v.Errors > 0 {
-			failed = fmt.Sprintf(" (%s of them failed)", say.Count(v.Errors))
-		}
-		word, by := "not verified at "+load(v.Load), " by blocks of "+blocksOf(run) // which way is not known
-		switch {
-		case asked != nil: // the answer has the load, and the limit knows of bursts by the loads above too
-			word, by = "", ""
-		case v.Passed:
-			word = "verified at " + load(v.Load)
-		case v.Refuted || float64(v.Violations) > v.Allowed*float64(v.Requests):
-			word = "did not pass at " + load(v.Load)
-		}
-		o.addFact(word, fmt.Sprintf("%s of %s violate%s, %s limit %s%s; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), failed, limit, say.PercentNear(at, v.Allowed), by, say.Percent(v.Allowed)))
+		o.addFact("from " + load(*x) + " on the server's rate limits refuse requests (429): the capacity is what they allow")
 	}
 	if f := c.Forecast; f != nil {
 		o.addFact(forecastText(f), cameOut(c))
 	}
-	o.addFact(userDensity(c)...)
-	o.addFact(capacityCost(run, load)...)
-	if !c.Why.IsNone() && c.Floor == nil && !long && !short { // the answer says that
+	if !c.Why.IsNone() && c.Floor == nil {
 		o.addFact(ReasonText(c.Why), reasons.SufficientBudgets(c.Enough, run.Target.Kind == "sim"))
 	}
 	if c.Estimate != nil || c.Bounds != nil {
 		o.addFact(c.Covers)
-	}
-	if severalLimits(c) {
-		parts := []string{c.Binding + " is reached first"}
-		for _, l := range c.Limits {
-			if l.Spec == c.Binding {
-				continue
-			}
-			s := l.Spec
-			if l.Estimate != nil && l.Why.IsNone() {
-				s += " at " + load(*l.Estimate)
-			} else if !l.Why.IsNone() {
-				s += ": " + ReasonText(l.Why)
-			}
-			parts = append(parts, s)
-		}
-		o.addFact(parts...)
 	}
 	measured := say.Plural(c.Requests, "request") + " measured"
 	if c.Requests == 0 && run.Interrupted {
@@ -170,7 +109,7 @@ func (o *Overview) addCapacity(c *result.Capacity, run *result.Run) {
 		if x.Restart {
 			of = "on another start of it"
 		}
-		o.addFact("goes on with "+x.Run+", "+of, say.Plural(x.Requests, "request")+" measured there", say.Seconds(x.Seconds))
+		o.addFact("continues "+x.Run+", "+of, say.Plural(x.Requests, "request")+" measured there", say.Seconds(x.Seconds))
 	}
 }
 
@@ -186,14 +125,6 @@ func userDensity(c *result.Capacity) (parts []string) {
 		parts = append(parts, say.Quantity(*c.PerMW)+" "+result.LoadUnit(c.Over)+" a megawatt of the GPUs' power")
 	}
 	return parts
-}
-
-// blocksOf returns the kind of blocks whose spread verifies a load.
-func blocksOf(run *result.Run) string {
-	if len(run.Points) > 0 && run.Points[0].Load.Turns != nil {
-		return "whole conversations"
-	}
-	return "time"
 }
 
 // countedAlone returns the number of requests of a search that are in no record.
@@ -238,57 +169,6 @@ func boundConfidence(c *result.Capacity) float64 {
 	return 0.95
 }
 
-// bestOf is the best that can be said of a capacity: every bound with its level.
-func bestOf(c *result.Capacity) (parts texts) {
-	load := formatLoad(c.Over)
-	sure := func(text string) string { return text + " (" + say.Percent(boundConfidence(c)) + ")" }
-	if c.Floor != nil {
-		return []string{"no load meets it"}
-	}
-	var most *float64
-	if c.Bracket != nil {
-		most = c.Bracket[1]
-	}
-	if u := c.Unmet; u != nil {
-		parts.addText("no load met it so far (" + say.Percent(u.Confidence) + ")")
-	}
-	if x := c.Carried; x != nil {
-		return append(parts, "the server saturates at "+load(x.RequestsPerS)+", before it misses the SLO",
-			"95 % interval "+loadInterval(x.CI95, c.Over))
-	}
-	met := knownAbove(c)
-	switch {
-	case met != nil:
-		parts.addText(sure("capacity at least " + load(*met)))
-	case c.Load != nil:
-		parts.addText(sure("capacity at least "+load(*c.Load)) + ", verified")
-	}
-	switch {
-	case c.Estimate != nil && c.CI95 != nil:
-		s := "estimate " + load(*c.Estimate) + ", 95 % interval " + loadInterval(*c.CI95, c.Over)
-		if c.Load == nil && met == nil {
-			s = "capacity not verified: " + s
-		}
-		parts.addText(s)
-	case c.Estimate != nil:
-		parts.addText("estimate " + load(*c.Estimate))
-	case most != nil && highestWithinSLO(c) != nil:
-		parts.addText(sure("at most " + load(*most)))
-	case most != nil:
-		parts.addText(sure("capacity at most " + load(*most)))
-	}
-	if x := c.Likely; x != nil {
-		parts.addFormat("probably between %s and %s, not yet 95 %% sure", say.Quantity(x[0]), load(x[1]))
-	}
-	if len(parts) == 0 {
-		parts.addText("no bound of the capacity is 95 % sure yet")
-		if p := highestWithoutViolation(c); p != nil {
-			parts.addFormat("none of %s violated at %s", say.Plural(p.Requests, "request"), load(p.Load))
-		}
-	}
-	return parts
-}
-
 // limitedFrom is the lightest load that does not meet the SLO for the server's rate limits'
 // sake alone, nil where none is.
 func limitedFrom(run *result.Run) (at *float64) {
@@ -320,21 +200,6 @@ func highestWithinSLO(c *result.Capacity) *float64 {
 // noKnee returns why a curve has none.
 func noKnee(c *result.Curve) string { return "no knee: " + ReasonText(c.NoKnee) }
 
-// highestWithoutViolation is the highest load below all violations at which none was seen: what was
-// measured, and no bound. It is nil where there is none.
-func highestWithoutViolation(c *result.Capacity) (at *result.CapacityProbe) {
-	for i := range c.Trail {
-		p := &c.Trail[i]
-		below := func(o result.CapacityProbe) bool {
-			return !o.Excluded && o.Load <= p.Load && (len(o.Violations) == 0 || slices.Max(o.Violations) > 0) // of a search that was killed they are not known
-		}
-		if !p.Excluded && p.Requests > 0 && len(p.Violations) > 0 && (at == nil || p.Load > at.Load) && !slices.ContainsFunc(c.Trail, below) {
-			at = p
-		}
-	}
-	return at
-}
-
 // floorCause says in which way requests violate a limit however low the load.
 func floorCause(f *result.Floor) string {
 	switch {
@@ -346,41 +211,14 @@ func floorCause(f *result.Floor) string {
 	return fmt.Sprintf("%s of them failed, the others took longer than the limit", say.Count(f.Errors))
 }
 
-// addCurve tells what the loads of a sweep show.
+// addCurve adds all that the loads of a sweep show.
 func (o *Overview) addCurve(c *result.Curve, run *result.Run) {
-	load := formatLoad(c.Over)
-	if met := highestMet(run, c.Over); met != "" {
-		o.Answer = []string{met}
-	}
-	if n := invalidPoints(run); 2*n > len(run.Points) {
-		of := say.Plural(len(run.Points), o.Unit)
-		o.Answer = append([]string{fmt.Sprintf("INVALID at %d of %s: nothing is known of these", n, of)}, o.Answer...)
+	for _, f := range curveFacts(run) {
+		o.addFact(f.Parts()...)
 	}
 	o.addFact(capacityFromCurve(c)...)
-	saturation := ""
-	if s := c.Saturation; s != nil {
-		saturation = fmt.Sprintf("saturates at %s req/s", say.Quantity(s.RequestsPerS))
-		if s.CI95 != nil {
-			saturation += " (" + fromTo(*s.CI95) + ")"
-		}
-		if s.OutputTokensPerS != nil {
-			saturation += fmt.Sprintf(", %s output tok/s", say.Quantity(*s.OutputTokensPerS))
-		}
-	}
-	knee := ""
-	switch k := c.Knee; {
-	case k != nil:
-		knee = "knee at " + load(k.Load)
-		if k.Resampled != nil {
-			knee += " (" + fromTo(*k.Resampled) + " by resampling the loads)"
-		}
-	case !c.NoKnee.IsNone():
+	if !c.NoKnee.IsNone() {
 		o.addFact(noKnee(c))
-	}
-	if answer := nonEmpty(knee, saturation); len(o.Answer) == 0 && len(answer) > 0 {
-		o.Answer = answer
-	} else {
-		o.addFact(answer...)
 	}
 	if k := c.Knee; k != nil {
 		why := ""
@@ -389,22 +227,11 @@ func (o *Overview) addCurve(c *result.Curve, run *result.Run) {
 		}
 		o.addFact("knee by "+k.Method, why)
 	}
-	if c.UnstableFrom != nil {
-		o.addFact("unstable from " + load(*c.UnstableFrom) + " on: the queue grows for as long as the load lasts")
-	}
 	if n := c.LeftOut; n > 0 {
 		o.addFact(fmt.Sprintf("knee, saturation and where queues grow are without %s that %s INVALID: with %s they would differ", say.Plural(n, o.Unit), wasOrWere(n), itOrThem(n)))
 	}
 	if at := mostGoodput(run); at >= 0 {
-		o.addFact(fmt.Sprintf("most goodput %s req/s, at %s", say.Quantity(run.Points[at].Goodput.RequestsPerS), load(run.Points[at].Load.Value())), run.Points[at].SLO.Spec)
-	}
-	if at, usd := cheapestPoint(run); at >= 0 {
-		p := &run.Points[at]
-		tokens := "output tokens"
-		if p.SLO != nil {
-			tokens += " within the SLO"
-		}
-		o.addFact(fmt.Sprintf("lowest cost $%s per million %s, at %s", say.Quantity(usd), tokens, load(p.Load.Value())))
+		o.addFact(fmt.Sprintf("most goodput %s req/s, at %s", say.Quantity(run.Points[at].Goodput.RequestsPerS), namedLoad(c.Over)(run.Points[at].Load.Value())))
 	}
 }
 

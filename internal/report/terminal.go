@@ -64,7 +64,6 @@ func (m Model) WriteTerminal(w io.Writer, s Style) error {
 	}
 	p.writePainted(bold, m.Headline.Sentence)
 	if m.Overview != nil {
-		p.writeText(m.Overview.Answer...)
 		for _, f := range m.Overview.Facts {
 			p.writeText(f...)
 		}

@@ -16,7 +16,7 @@ type Curve struct {
 	What   string       `json:"what"`             // "open loop, poisson"
 	Over   string       `json:"over"`             // what loads count: "rate" (req/s) or "concurrency" (users)
 	SLO    string       `json:"slo,omitempty"`    // what goodput is within
-	Limits []CurveLimit `json:"limits,omitempty"` // of latencies, that some point was held against
+	Limits []CurveLimit `json:"limits,omitempty"` // of latencies, that apply to some point
 	Sides  []SideCurve  `json:"sides"`
 }
 

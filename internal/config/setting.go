@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -37,11 +38,14 @@ type Setting struct {
 	Verbs []Verb // that take it
 	Group string
 	Arg   string // placeholder of its value in the help, "" for a switch
-	Help  string
-	Brief string // what the help says of it among those that are used most, a line; "" where it is not
+	Help  string // its text: a phrase, or a phrase and sentences, without the last full stop
+
+	Brief   string // a line of at most 60 characters; "" if Help is one
+	Example string // a value to show, "" if the default or the placeholder is enough
+	Common  bool   // shown on the first screen of the help, even of a verb with many settings
 
 	Default string // its value where none is given, as a user would write it; "" for that of the field
-	Unset   string // what the help says in place of a default
+	Unset   string // the help's description of the default, "" for Default
 
 	Alternative *Alternative // the setting that says the same in another way
 	Clashes     []Clash      // settings with which it has no meaning
@@ -155,6 +159,20 @@ func (s *Setting) DefaultDescription() string {
 	}
 	return s.Default
 }
+
+// Summary returns one line about the setting.
+func (s *Setting) Summary() string {
+	if s.Brief != "" {
+		return s.Brief
+	}
+	return s.Help
+}
+
+// ExampleValue returns a value to show in help and hints.
+func (s *Setting) ExampleValue() string { return cmp.Or(s.Example, s.Default, s.Arg) }
+
+// Variable returns the environment variable of the setting.
+func (s *Setting) Variable() string { return envName(s.Name) }
 
 // ShownValue gives a value as it may be shown.
 func (s *Setting) ShownValue(v string) string {

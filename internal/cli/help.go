@@ -236,7 +236,7 @@ func settingItem(s *config.Setting) item {
 	if s.KeyOnly {
 		head = "--set " + strings.TrimSuffix(s.Name+"="+s.Arg, "=")
 	}
-	text := s.Help
+	text := s.HelpText()
 	if s.Name == "api" && !s.AppliesTo(config.VerbCheck) {
 		text += ". One of " + strings.Join(api.Names(), ", ")
 	}
@@ -448,22 +448,29 @@ func writeLines(w io.Writer, width int, head, text string) {
 
 // writeFull writes all about an item, with or without a list of values.
 func (i *item) writeFull(w io.Writer, v *verb, listed bool) {
-	fmt.Fprintln(w, i.head)
-	fmt.Fprintln(w)
-	for _, line := range wrapText(say.Sentence(i.text), helpWidth-2) {
+	fmt.Fprintf(w, "%s\n\n", i.head)
+	s, text := i.setting, i.text
+	var values []config.Choice
+	if s != nil {
+		if short, described := s.HelpParts(); len(described) > 0 {
+			text, values = short, described
+		} else if listed {
+			values = slices.DeleteFunc(s.Choices(), func(c config.Choice) bool { return c.About == "" })
+		}
+	}
+	for _, line := range wrapText(say.Sentence(text), helpWidth-2) {
 		fmt.Fprintln(w, "  "+line)
 	}
-	s := i.setting
 	if s == nil {
 		return
 	}
-	if choices := s.Choices(); listed && len(choices) > 0 && choices[0].About != "" {
+	if len(values) > 0 {
 		fmt.Fprintln(w)
-		var values []item
-		for _, c := range choices {
-			values = append(values, item{head: c.Name, brief: c.About})
+		var rows []item
+		for _, c := range values {
+			rows = append(rows, item{head: c.Name, brief: c.About})
 		}
-		writeBriefs(w, headWidth(values), values)
+		writeBriefs(w, headWidth(rows), rows)
 	}
 	fmt.Fprintln(w)
 	fact := func(name, text string) {
@@ -473,7 +480,7 @@ func (i *item) writeFull(w io.Writer, v *verb, listed bool) {
 	}
 	var names []string
 	for _, c := range s.Choices() {
-		if c.About == "" {
+		if c.About == "" && len(values) == 0 {
 			names = append(names, c.Name)
 		}
 	}

@@ -80,7 +80,7 @@ func (p *Plan) checkFind() error {
 func (p *Plan) checkTarget(v Verb) error {
 	switch {
 	case p.Spec == "" && p.Resume && p.Out != "": // else it is in the config.yaml there
-		return say.Errorf("%s holds nothing to resume", p.Out).WithHint("name the directory of the run to go on with, or a target to begin with")
+		return say.Errorf("%s holds nothing to resume", p.Out).WithHint("name the directory of the run to continue, or a target to begin with")
 	case p.Spec == "":
 		return noTarget(v)
 	}

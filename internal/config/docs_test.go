@@ -59,7 +59,7 @@ ignored if it conflicts with the stronger one.
 			if s.KeyOnly {
 				flag = strings.Join(s.Args(s.Arg), " ")
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", flag, cell(s.DefaultDescription()), strings.Join(verbs, ", "), cell(s.Help+s.relations()))
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", flag, cell(s.DefaultDescription()), strings.Join(verbs, ", "), cell(s.HelpText()+s.relations()))
 		}
 	}
 	return b.String()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Verb is a word of the command line that takes settings.
@@ -38,7 +39,9 @@ type Setting struct {
 	Verbs []Verb // that take it
 	Group string
 	Arg   string // placeholder of its value in the help, "" for a switch
-	Help  string // its text: a phrase, or a phrase and sentences, without the last full stop
+	// Help is the text: a phrase, or a phrase and sentences, without the last full stop. Further
+	// lines describe values: "cold: nothing".
+	Help string
 
 	Brief   string // a line of at most 60 characters; "" if Help is one
 	Example string // a value to show, "" if the default or the placeholder is enough
@@ -162,10 +165,27 @@ func (s *Setting) DefaultDescription() string {
 
 // Summary returns one line about the setting.
 func (s *Setting) Summary() string {
-	if s.Brief != "" {
-		return s.Brief
+	text, _ := s.HelpParts()
+	return cmp.Or(s.Brief, text)
+}
+
+// HelpText returns the help as one paragraph.
+func (s *Setting) HelpText() string {
+	text, values := s.HelpParts()
+	for i, v := range values {
+		text += []string{". ", "; "}[min(i, 1)] + v.Name + ": " + v.About
 	}
-	return s.Help
+	return text
+}
+
+// HelpParts returns the help as a text, and the values that it describes.
+func (s *Setting) HelpParts() (text string, values []Choice) {
+	text, rest, _ := strings.Cut(s.Help, "\n")
+	for line := range strings.Lines(rest) {
+		name, about, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		values = append(values, Choice{name, about})
+	}
+	return text, values
 }
 
 // ExampleValue returns a value to show in help and hints.

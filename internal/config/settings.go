@@ -85,11 +85,11 @@ func Settings() []Setting {
 	connecting := verbs(VerbRun, VerbSweep, VerbFind, VerbCalibrate)
 	const (
 		ownPrompts = "a file brings its own prompts"
-		ownTimes   = "users send when they have their answer: use --arrival with "
-		ownLimit   = "users wait for their answers, so there are never more requests than users"
+		ownTimes   = "users send when they get a response: use --arrival with "
+		ownLimit   = "each user waits for a response, so there are never more requests than users"
 		ownThink   = "think time belongs to users and to conversations (--turns 4): use it with "
-		conversed  = "say how long conversations are: --turns 4"
-		justThese  = "give --requests N --warmup 0s: whatever is sent is then counted"
+		conversed  = "give the length of conversations: --turns 4"
+		justThese  = "give --requests N --warmup 0s: every request is then counted"
 		noPage     = "--save-baseline compares nothing: compare with the baseline afterwards"
 		eachLaunch = "each launch has its own: "
 		ownMetrics = "--no-scrape reads no metrics at all: leave one of them out"
@@ -142,12 +142,12 @@ func Settings() []Setting {
 			Example: "ca.pem",
 			Help:    "certificate authority to trust, in PEM format",
 			value:   fieldValue(filePath(), func(t *Target) *string { return &t.CACert })},
-		{Name: "cert", Verbs: connecting, Group: groupServer, Arg: "FILE", Targets: ServerTargets, OtherTarget: "leave it out: the embedded target asks for none",
+		{Name: "cert", Verbs: connecting, Group: groupServer, Arg: "FILE", Targets: ServerTargets, OtherTarget: "leave it out: a simulated target needs none",
 			Brief:   "client certificate (mTLS), PEM",
 			Example: "client.pem",
 			Help:    "client certificate in PEM format, for servers that require one (mTLS)",
 			value:   fieldValue(filePath(), func(t *Target) *string { return &t.Cert })},
-		{Name: "key", Verbs: connecting, Group: groupServer, Arg: "FILE", Unset: "the --cert file", Public: publicKeyFile, Targets: ServerTargets, OtherTarget: "leave it out: the embedded target asks for none",
+		{Name: "key", Verbs: connecting, Group: groupServer, Arg: "FILE", Unset: "the --cert file", Public: publicKeyFile, Targets: ServerTargets, OtherTarget: "leave it out: a simulated target needs none",
 			Needs:   []Need{{AnyOf: "cert", Hint: "name the certificate that the key belongs to with --cert FILE; an API key comes from --key-env VAR or --key-file FILE"}},
 			Brief:   "private key of --cert, PEM; never stored",
 			Example: "client.key",
@@ -175,7 +175,7 @@ func Settings() []Setting {
 			Help:    "page of metrics to read during the load: a GPU exporter, a node exporter, another replica. Pitot finds the server's own page without it",
 			value:   listValue(metricsPage(), func(t *Target) *[]string { return &t.Scrape })},
 		{Name: "scrape-header", KeyOnly: true, Verbs: measuring, Group: groupServer, Arg: "NAME=VALUE", Public: publicHeader, Lost: lostHeader, Key: headerName,
-			Needs:   []Need{{AnyOf: "scrape", Hint: "it is for the pages of --scrape NAME=URL: the target's own is asked with the headers of its requests"}},
+			Needs:   []Need{{AnyOf: "scrape", Hint: "it is for the pages of --scrape NAME=URL; the server's own page gets the headers of its requests"}},
 			Brief:   "header for the pages of --scrape",
 			Example: "Authorization=Bearer TOKEN",
 			Help:    "header for the pages of --scrape. Pitot does not store or show its value",
@@ -193,8 +193,14 @@ func Settings() []Setting {
 			Clashes: []Clash{{"workload=" + anyFile, ownPrompts}},
 			Brief:   `prompt length: 1024, or "lognormal(1024,800)"`, Common: true,
 			Example: "lognormal(1024,800)",
-			Help:    "prompt length in tokens: a number, or a distribution. uniform(a,b), normal(mean,sd), lognormal(mean,sd), gamma(mean,sd), zipf(exponent,max), quantiles(0:1,50:200,100:4000). quantiles(FILE,input) has the lengths of a trace. pairs(FILE,input) with --output pairs(FILE,output) draws both lengths of one request together",
-			value:   fieldValue(lengthKind(), func(a *Ask) *workload.Lengths { return &a.Input })},
+			Help: "prompt length in tokens: a number, or a distribution\n" +
+				"lognormal(1024,800): mean and standard deviation; also normal, gamma\n" +
+				"uniform(100,2000): from 100 to 2,000\n" +
+				"zipf(1.2,8192): exponent and maximum\n" +
+				"quantiles(0:1,50:200,100:4000): minimum, median, maximum\n" +
+				"quantiles(FILE,input): the lengths of a trace\n" +
+				"pairs(FILE,input): with --output pairs(FILE,output), both lengths of one request",
+			value: fieldValue(lengthKind(), func(a *Ask) *workload.Lengths { return &a.Input })},
 		{Name: "output", Verbs: verbs(VerbRun, VerbSweep, VerbFind, VerbPredict, VerbChoose), Group: groupRequests, Arg: "TOKENS", Default: "128",
 			Brief: "response length, written the same way", Common: true,
 			Example: "lognormal(256,200)",
@@ -214,7 +220,7 @@ func Settings() []Setting {
 			value:   prefixField()},
 		{Name: "prefix-share", Verbs: asking, Group: groupRequests, Arg: "SHARE", Default: "1",
 			Clashes: []Clash{{"workload=" + anyFile, ownPrompts}},
-			Needs:   []Need{{AnyOf: "prefix", Hint: "say how long it is: --prefix 2048"}},
+			Needs:   []Need{{AnyOf: "prefix", Hint: "give its length: --prefix 2048"}},
 			Example: "0.8",
 			Help:    "share of requests with the same prefix, 0 to 1",
 			value:   fieldValue(numberWithin(0, 1), func(a *Ask) *float64 { return &a.PrefixShare })},
@@ -222,13 +228,22 @@ func Settings() []Setting {
 			Clashes: []Clash{{"workload=" + anyFile, ownPrompts}},
 			Brief:   "prefix cache: cold, warm, both, or a share as 60%", Common: true,
 			Example: "warm",
-			Help:    "what the server's prefix cache can find. cold: nothing. warm: each shared prefix is sent once before the load. 60%: that share of the prompt tokens is shared, and --input stays the length. both: measures with nothing shared, then warm, and compares request by request",
-			value:   fieldValue(cacheMode(), func(a *Ask) *string { return &a.Cache })},
+			Help: "what the server's prefix cache can find\n" +
+				"cold: nothing\n" +
+				"warm: each shared prefix, which is sent once before the load\n" +
+				"60%: that share of the prompt tokens; --input stays the length\n" +
+				"both: nothing, then warm, compared request by request",
+			value: fieldValue(cacheMode(), func(a *Ask) *string { return &a.Cache })},
 		{Name: "workload", Verbs: asking, Group: groupRequests, Arg: "NAME", Default: RandomWorkload,
 			Brief: "preset (chat, rag, …), trace or file of prompts", Common: true,
 			Example: "chat",
-			Help:    "preset or file of requests. pitot workload list shows the presets, and --input and similar flags change their lengths. A file is a trace (Mooncake, Azure, BurstGPT, …), prompts (ShareGPT JSON, OpenAI chat JSONL, or one a line), classes of requests (YAML), or a profile of logs (pitot workload profile). A trace is sent at its recorded times",
-			value:   fieldValue(workloadName(), func(a *Ask) *string { return &a.Workload })},
+			Help: "preset or file of requests\n" +
+				"chat: a preset; --input and similar flags change it: pitot workload list\n" +
+				"a trace: Mooncake, Azure, BurstGPT, …, sent at its recorded times\n" +
+				"prompts: ShareGPT JSON, OpenAI chat JSONL, or one a line\n" +
+				"classes: classes of requests (YAML)\n" +
+				"a profile: a profile of logs (pitot workload profile)",
+			value: fieldValue(workloadName(), func(a *Ask) *string { return &a.Workload })},
 		{Name: "workload", Verbs: verbs(VerbPredict), Group: groupRequests, Arg: "NAME", Default: RandomWorkload,
 			Example: "chat",
 			Help:    "preset that sets the lengths: pitot workload list",
@@ -263,8 +278,10 @@ func Settings() []Setting {
 			Needs:   []Need{{AnyOf: "turns", Hint: conversed}},
 			Brief:   "earlier responses in the prompt: served or planned",
 			Example: "planned",
-			Help:    "what later turns repeat of earlier responses. served: the server's response without its reasoning. planned: generated words of the planned length, or a file's recorded responses",
-			value:   fieldValue(oneOf("history", HistoryServed, HistoryPlanned), func(a *Ask) *string { return &a.History })},
+			Help: "what later turns repeat of earlier responses\n" +
+				"served: the server's response without its reasoning\n" +
+				"planned: generated words of the planned length, or a file's recorded responses",
+			value: fieldValue(oneOf("history", HistoryServed, HistoryPlanned), func(a *Ask) *string { return &a.History })},
 		{Name: "start", KeyOnly: true, Verbs: asking, Group: groupRequests, Arg: "SHARES", Default: "0%",
 			Example: "25%-75%",
 			Brief:   "how far into recorded sessions the load begins",
@@ -279,13 +296,20 @@ func Settings() []Setting {
 			Clashes: []Clash{{"rate", ownThink + "--concurrency"}, {"over=rate", ownThink + "--over concurrency"}}, Unless: "turns",
 			Brief:   "pause of a user before the next request",
 			Example: "exponential(10s)",
-			Help:    "pause of a user between a response and the next request: 5s, uniform(1s,10s), exponential(10s) or lognormal(45s,40s)",
-			value:   fieldValue(pauseKind(), func(a *Ask) *workload.Pause { return &a.Think })},
+			Help: "pause of a user between a response and the next request\n" +
+				"5s: always\n" +
+				"uniform(1s,10s): from 1 s to 10 s\n" +
+				"exponential(10s): mean\n" +
+				"lognormal(45s,40s): mean and standard deviation",
+			value: fieldValue(pauseKind(), func(a *Ask) *workload.Pause { return &a.Think })},
 		{Name: "stop", Verbs: measuring, Group: groupRequests, Arg: "WHERE", Default: "forced",
 			Brief:   "forced: exactly --output tokens; natural: the model decides",
 			Example: "natural(2048)",
-			Help:    "where responses end. forced: after exactly --output tokens, if the server supports ignore_eos or min_tokens. natural: the model decides. natural(2048): the model decides, at most 2048 tokens",
-			value:   fieldValue(stops(), func(a *Ask) *workload.Stop { return &a.Stop })},
+			Help: "where responses end\n" +
+				"forced: after exactly --output tokens, if the server supports ignore_eos or min_tokens\n" +
+				"natural: the model decides\n" +
+				"natural(2048): the model decides, at most 2,048 tokens",
+			value: fieldValue(stops(), func(a *Ask) *workload.Stop { return &a.Stop })},
 		{Name: "n", KeyOnly: true, Verbs: measuring, Group: groupRequests, Arg: "N", Default: "1",
 			Brief:   "completions per request",
 			Example: "4",
@@ -304,8 +328,10 @@ func Settings() []Setting {
 		{Name: "check-answers", Verbs: measuring, Group: groupRequests, Arg: "SHARE", Unset: "none; 5% with an SLO on wrong answers",
 			Brief:   "share of requests that check the model's answers",
 			Example: "5%",
-			Help:    "share of requests that are questions with a known answer, which Pitot checks. They replace requests of the workload, and no latency figure includes them. 5%, or by kind: numbers=5%,json=1%. Kinds: " + kindsOfQuestions() + ". Pitot asks each question once before the load",
-			value:   fieldValue(questionShares(), func(a *Ask) *question.Shares { return &a.Questions })},
+			Help: "share of requests that are questions with a known answer, which Pitot checks. They replace requests of the workload, and no latency figure includes them. Pitot asks each question once before the load\n" +
+				"5%: of each kind the same\n" +
+				"numbers=5%,json=1%: by kind, of " + kindsOfQuestions(),
+			value: fieldValue(questionShares(), func(a *Ask) *question.Shares { return &a.Questions })},
 		{Name: "body", Verbs: connecting, Group: groupRequests, Arg: "JSON", Public: publicBody, Lost: lostFields,
 			Brief:   "JSON to merge into each request's body",
 			Example: `{"temperature": 0}`,
@@ -331,7 +357,7 @@ func Settings() []Setting {
 
 		{Name: "rate", Verbs: verbs(VerbRun), Group: groupLoad, Common: true, Arg: "R",
 			Alternative: &Alternative{"concurrency", "--rate and --concurrency are two different loads",
-				"give --rate for requests at times of their own, or --concurrency for users who wait for their answers; --max-in-flight caps a rate"},
+				"give --rate for requests that arrive at random, or --concurrency for users who wait for responses; --max-in-flight caps a rate"},
 			Brief:   "requests per second, arriving at random",
 			Example: "4",
 			Help:    "open loop: requests per second, arriving at random like independent users",
@@ -356,8 +382,14 @@ func Settings() []Setting {
 		{Name: "fleet", Verbs: measuring, Group: groupFleet, Arg: "N|URL", Default: "auto", Targets: SocketTargets, OtherTarget: "leave it out: in virtual time nothing is sent", Public: publicFleet,
 			Brief:   "split the load over N processes, here or remote",
 			Example: "4",
-			Help:    "split the load over N worker processes. none: one process. auto: more only if the load needs it and the machine has free cores. A number starts workers on this machine. nats://HOST:PORT?workers=N waits for remote workers at a NATS server with JetStream, listen://HOST:PORT?workers=N at this process (pitot-fleet only); start each with pitot worker --join URL. Further options follow after &: token_file=, nkey_file=, ca=, cert=, key= (files), join_timeout=10m",
-			value:   fieldValue(fleetKind(map[string]int{"auto": AutoFleet, "none": 0}), func(f *Fleet) *Fleet { return f })},
+			Help: "split the load over worker processes\n" +
+				"4: four processes on this machine\n" +
+				"none: one process\n" +
+				"auto: more than one if the load needs it and the machine has free cores\n" +
+				"nats://HOST:PORT?workers=N: remote workers meet at a NATS server with JetStream\n" +
+				"listen://HOST:PORT?workers=N: remote workers meet at this process (pitot-fleet only)\n" +
+				"&token_file=FILE: an option of a URL; also nkey_file=, ca=, cert=, key=, join_timeout=10m",
+			value: fieldValue(fleetKind(map[string]int{"auto": AutoFleet, "none": 0}), func(f *Fleet) *Fleet { return f })},
 		{Name: "fleet", Verbs: verbs(VerbExperiment), Group: groupLoad, Arg: "N|URL", Unset: "one process",
 			Example: "4",
 			Help:    "send the load with N workers, as run --fleet does",
@@ -395,8 +427,11 @@ func Settings() []Setting {
 		{Name: "retry", Verbs: measuring, Group: groupLoad, Arg: "N", Default: "0",
 			Brief:   "retry failed requests N times, as clients do",
 			Example: "2",
-			Help:    "retry a failed request up to N times, as users' clients do. 2 waits as OpenAI's client does: 0.5 s, doubled up to 8 s, or Retry-After. 2,exponential(1s,20s) and 2,constant(1s) wait differently. It stays one request, timed from its arrival",
-			value:   fieldValue(retryKind(), func(l *Load) *Retry { return &l.Retry })},
+			Help: "retry a failed request, as users' clients do. It stays one request, timed from its arrival\n" +
+				"2: twice, as OpenAI's client: after 0.5 s, doubled up to 8 s, or Retry-After\n" +
+				"2,exponential(1s,20s): twice, after 1 s, doubled up to 20 s\n" +
+				"2,constant(1s): twice, each after 1 s",
+			value: fieldValue(retryKind(), func(l *Load) *Retry { return &l.Retry })},
 		{Name: "respect-limits", Verbs: verbs(VerbRun), Group: groupLoad, Targets: SocketTargets, OtherTarget: "leave it out: in virtual time nothing has rate limits",
 			Brief: "hold back requests that rate limits would refuse",
 			Help:  "hold back requests that the server's rate limits would refuse (x-ratelimit-*, anthropic-ratelimit-*, Retry-After). The wait counts as latency. A flag says that the load was not the planned one",
@@ -433,7 +468,7 @@ func Settings() []Setting {
 			Help:    "load before the measurement. auto: depends on the length of responses",
 			value:   fieldValue(orAuto(AutoWarmup, 0), func(l *Load) *time.Duration { return &l.Warmup })},
 		{Name: "until", Verbs: verbs(VerbRun), Group: groupLoad, Arg: "PRECISION",
-			Clashes: []Clash{{"requests", "--until doubles a window of time: give the first one by --duration"}},
+			Clashes: []Clash{{"requests", "--until doubles a duration: give the first one with --duration"}},
 			Brief:   "measure until a metric is this precise",
 			Example: "p99 ttft +-5%",
 			Help:    "repeat with a doubled duration until a metric is known to this precision, at most --max-duration",
@@ -451,8 +486,11 @@ func Settings() []Setting {
 		{Name: "over", Verbs: verbs(VerbSweep, VerbFind), Group: groupSearch, Arg: "NAME", Default: "rate",
 			Brief: "a load is a rate, concurrency (users) or agents", Common: true,
 			Example: "concurrency",
-			Help:    "what a load counts. rate: requests per second, or new conversations (open loop). concurrency: users (closed loop). agents: users who each hold one session after another",
-			value:   fieldValue(oneOf("over", OverRate, OverConcurrency, OverAgents), func(s *Search) *string { return &s.Over })},
+			Help: "what a load counts\n" +
+				"rate: requests per second, or new conversations (open loop)\n" +
+				"concurrency: users (closed loop)\n" +
+				"agents: users who each hold one session after another",
+			value: fieldValue(oneOf("over", OverRate, OverConcurrency, OverAgents), func(s *Search) *string { return &s.Over })},
 		{Name: "loads", Verbs: verbs(VerbSweep), Group: groupSearch, Arg: "LIST", Unset: "chosen",
 			Brief: "loads to measure: 1,2,4,8", Common: true,
 			Example: "1,2,4,8",
@@ -500,7 +538,7 @@ func Settings() []Setting {
 			Help:    "check whether this one load meets the SLO, instead of a search",
 			value:   fieldValue(numberWithin(1e-6, 1e6), func(s *Search) *float64 { return &s.At })},
 		{Name: "continue", Verbs: verbs(VerbFind), Group: groupSearch, Arg: "RUN", Unset: "none",
-			Clashes: []Clash{{"at", "one load is looked at by itself"}, {"launches", "go on with one launch, and name it with --launch"}},
+			Clashes: []Clash{{"at", "--at checks one load only"}, {"launches", "continue one launch, and name it with --launch"}},
 			Brief:   "continue the search in this run directory",
 			Example: "runs/20261128-1200-find",
 			Help:    "continue the search in this run directory, with the plan in its config.yaml. Earlier measurements count. If the server was restarted since, the result includes how starts differ",
@@ -521,13 +559,13 @@ func Settings() []Setting {
 			Help:    "number of GPUs behind the server, for figures per GPU. A simulated target knows its own",
 			value:   fieldValue(wholeNumber(1, many), func(g *Good) *int { return &g.GPUs })},
 		{Name: "gpu-price", Verbs: verbs(VerbRun, VerbSweep, VerbFind, VerbPredict), Group: groupGoals, Arg: "USD",
-			Needs: []Need{{AnyOf: "gpus", Hint: "say how many there are: --gpus 1", Targets: ServerTargets}},
+			Needs: []Need{{AnyOf: "gpus", Hint: "give their number: --gpus 1", Targets: ServerTargets}},
 			Brief: "dollars per GPU hour, for cost per million tokens", Common: true,
 			Example: "3.99",
 			Help:    "price of one GPU hour in USD, for cost per million tokens. For an owned GPU give purchase price, years, power and price of electricity: owned:30000,4y,700W,0.12/kWh",
 			value:   fieldValue(gpuPrice(), func(g *Good) *cost.GPU { return &g.GPUPrice })},
 		{Name: "token-price", Verbs: measuring, Group: groupGoals, Arg: "IN/OUT",
-			Clashes: []Clash{{"gpu-price", "GPUs are paid by the hour or their tokens by the million: leave one of them out"}},
+			Clashes: []Clash{{"gpu-price", "a price is per GPU hour or per million tokens: leave one of them out"}},
 			Brief:   "dollars per million input and output tokens",
 			Example: "0.15/0.60",
 			Help:    "price of a million input and output tokens in USD. IN/CACHED/OUT adds the price of input from the provider's prompt cache, as the usage of each response reports it",
@@ -560,7 +598,7 @@ func Settings() []Setting {
 			Help:    "directory of the experiment; for new the file to write",
 			value:   fieldValue(filePath(), func(x *Experimenting) *string { return &x.Out })},
 		{Name: "resume", Verbs: verbs(VerbSweep, VerbFind), Group: groupOutput, NotKept: "a new run starts from the beginning",
-			Needs: []Need{{AnyOf: "out", Hint: "name the directory of the run to go on with"}},
+			Needs: []Need{{AnyOf: "out", Hint: "name the directory of the run to continue"}},
 			Brief: "continue the interrupted run in --out",
 			Help:  "continue the interrupted run in --out, with the plan in its config.yaml. Pitot does not measure finished loads again",
 			value: fieldValue(boolKind(), func(o *Output) *bool { return &o.Resume })},
@@ -612,7 +650,7 @@ func Settings() []Setting {
 			Help:    "requests per second to serve, arriving at random",
 			value:   fieldValue(requestRate(), func(c *Choosing) *float64 { return &c.Rate })},
 		{Name: "sure", Verbs: verbs(VerbChoose), Group: groupGoals, Arg: "SHARE", Unset: "size for the estimate", NotKept: noRun,
-			Needs:   []Need{{AnyOf: "rate", Hint: "say what is to be carried: --rate 20"}},
+			Needs:   []Need{{AnyOf: "rate", Hint: "give the load to serve: --rate 20"}},
 			Brief:   "how sure the number of engines must suffice, 50% to 99%",
 			Example: "90%",
 			Help:    "buy enough engines to be this sure, 50% to 99%, given the known error of predictions",
@@ -656,8 +694,10 @@ func Settings() []Setting {
 		{Name: "deployment", Verbs: verbs(VerbExperiment), Group: groupOutput, Arg: "MODEL@GPU", NotKept: noRun,
 			Brief:   "MODEL@GPU or GPU to simulate (new, forecast)",
 			Example: "h100",
-			Help:    "MODEL@GPU, or a GPU alone, to simulate. With new: what the simulation expects of the plan. With forecast: the simulation replaces the server",
-			value:   fieldValue(nonEmptyWord(), func(x *Experimenting) *string { return &x.GPU })},
+			Help: "MODEL@GPU, or a GPU alone, to simulate\n" +
+				"new: what the simulation expects of the plan\n" +
+				"forecast: the simulation replaces the server",
+			value: fieldValue(nonEmptyWord(), func(x *Experimenting) *string { return &x.GPU })},
 		{Name: "launched", Verbs: verbs(VerbExperiment), Group: groupOutput, NotKept: noRun,
 			Brief: "the start by hand that run asked for is done",
 			Help:  "for a server that you start by hand: the start that run asked for is done",
@@ -688,7 +728,7 @@ func Settings() []Setting {
 			value:   fieldValue(nonEmptyWord(), func(t *Target) *string { return &t.Launch })},
 		{Name: "launches", Verbs: measuring, Group: groupOutput, Arg: "N", Default: "1", NotKept: "each launch is a run of its own", Targets: EmbeddedTargets,
 			OtherTarget: "restart the server for every run, and name each with --launch ID",
-			Clashes: []Clash{{"launch", "launches are named 1, 2, 3 …"}, {"resume", "go on with one launch: --out DIR/1 --resume"}, {"export", eachLaunch + "pitot report DIR/1 --export"},
+			Clashes: []Clash{{"launch", "launches are named 1, 2, 3 …"}, {"resume", "continue one launch: --out DIR/1 --resume"}, {"export", eachLaunch + "pitot report DIR/1 --export"},
 				{"format=json", eachLaunch + "it is in DIR/1/run.json"}, {"format=csv", eachLaunch + "pitot report DIR/1 --format csv"}, {"format=html", eachLaunch + "it is in DIR/1/report.html"}},
 			Brief:   "simulate N server starts, one run each",
 			Example: "3",
@@ -713,8 +753,10 @@ func Settings() []Setting {
 		{Name: "undecided", Verbs: verbs(VerbRun, VerbFind), Group: groupGoals, Arg: "fail|pass", Default: UndecidedFail, NotKept: "it says how the program ends",
 			Brief:   "an undecided SLO exits with: fail 4, pass 0",
 			Example: "pass",
-			Help:    "exit code if the SLO is undecided, in run or in find --at. fail: 4, pass: 0",
-			value:   fieldValue(oneOf("undecided", UndecidedFail, UndecidedPass), func(o *Output) *string { return &o.Undecided })},
+			Help: "what happens if the SLO is undecided, in run or in find --at\n" +
+				"fail: the exit code is 4\n" +
+				"pass: the exit code is 0",
+			value: fieldValue(oneOf("undecided", UndecidedFail, UndecidedPass), func(o *Output) *string { return &o.Undecided })},
 		{Name: "quiet", Verbs: connecting, Group: groupOutput, NotKept: onlyShown,
 			Help:  "no progress on standard error",
 			value: fieldValue(boolKind(), func(o *Output) *bool { return &o.Quiet })},
@@ -844,8 +886,10 @@ func Settings() []Setting {
 		{Name: "undecided", Verbs: verbs(VerbCompare), Group: groupCompare, Arg: "fail|pass", Default: UndecidedFail, NotKept: noRun,
 			Brief:   "an undecided --fail-if exits with: fail 4, pass 0",
 			Example: "pass",
-			Help:    "exit code if a clause of --fail-if is undecided. fail: 4, pass: 0",
-			value:   fieldValue(oneOf("undecided", UndecidedFail, UndecidedPass), func(c *Comparison) *string { return &c.Undecided })},
+			Help: "what happens if a clause of --fail-if is undecided\n" +
+				"fail: the exit code is 4\n" +
+				"pass: the exit code is 0",
+			value: fieldValue(oneOf("undecided", UndecidedFail, UndecidedPass), func(c *Comparison) *string { return &c.Undecided })},
 		{Name: "primary", Verbs: verbs(VerbCompare), Group: groupCompare, Arg: "METRIC", NotKept: noRun,
 			Brief:   "the metric that the comparison is about",
 			Example: "p99 itl",
@@ -859,8 +903,10 @@ func Settings() []Setting {
 		{Name: "allow", Verbs: verbs(VerbCompare), Group: groupCompare, Arg: "LIST", NotKept: noRun,
 			Brief:   "compare different workloads or tokenizers anyway",
 			Example: "workloads",
-			Help:    "compare anyway. workloads: different workloads. tokenizers: tokens of different tokenizers",
-			value:   fieldValue(nonEmptyWord(), func(c *Comparison) *string { return &c.Allow })},
+			Help: "compare anyway\n" +
+				"workloads: different workloads\n" +
+				"tokenizers: tokens of different tokenizers",
+			value: fieldValue(nonEmptyWord(), func(c *Comparison) *string { return &c.Allow })},
 		{Name: "save-baseline", Verbs: verbs(VerbCompare), Group: groupCompare, Arg: "FILE", NotKept: noRun,
 			Brief:   "write a baseline to commit; compare nothing",
 			Example: "baseline.json",
@@ -888,7 +934,7 @@ func Settings() []Setting {
 			Help:    "numbers of streams to check",
 			value:   fieldValue(streamCounts(), func(a *Audit) *[]int { return &a.Streams })},
 		{Name: "fleet", Verbs: verbs(VerbCheck), Group: groupCheck, Arg: "N", Unset: "this process alone", NotKept: noRun,
-			Clashes: []Clash{{"client", "another client asks in its own way"}},
+			Clashes: []Clash{{"client", "another client has no workers"}},
 			Brief:   "check N worker processes that send together",
 			Example: "4",
 			Help:    "check N worker processes that send together, as with --fleet N. Pitot shows the error of the worst",

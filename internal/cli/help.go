@@ -431,7 +431,7 @@ func headWidth(items []item) int {
 	for _, i := range items {
 		width = max(width, utf8.RuneCountInString(i.head))
 	}
-	return min(width, 24)
+	return min(width+1, 24)
 }
 
 // writeLines writes a text next to its head, or below one that is wider than width.

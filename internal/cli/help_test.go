@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -51,6 +52,11 @@ func TestHelpOfVerbs(t *testing.T) {
 			t.Errorf("pitot %s --help has no usage:\n%s", v.name, screen)
 		}
 		checkWidth(t, screen)
+		for _, flag := range regexp.MustCompile(`--[a-z-]+`).FindAllString(v.help().usage, -1) {
+			if !strings.Contains(screen, "\n  "+flag+" ") {
+				t.Errorf("pitot %s --help does not list %s of the usage", v.name, flag)
+			}
+		}
 		for _, s := range config.FlagsAndKeys(config.Verb(v.name)) {
 			page := show(s.Name)
 			if key := "YAML key     " + s.Name; !strings.Contains(page, key) && !isGeneral(s.Name) {

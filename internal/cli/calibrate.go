@@ -91,16 +91,13 @@ func writeOutline(w io.Writer, c *calibrate.Calibration) error {
 	return err
 }
 
-func calibrateHelp(w io.Writer) {
-	fmt.Fprint(w, `pitot calibrate URL --deployment MODEL@GPU[?settings]
-
-Makes the twin of a server: measures some twenty short loads, from one user to
-many, with short prompts and long ones, chosen for what they tell of what the
-server's steps cost, and fits the twin to them. The settings must be the engine's
-own (max_num_seqs, …); nothing else should use the server meanwhile.
-
-Each load is a run in a directory below --out; the profile is with them. mock:,
-sim: and pitot predict take it: MODEL@GPU?profile=PROFILE
-`)
-	printSettings(w, config.VerbCalibrate)
+func calibrateHelp() manual {
+	return manual{target: true, engine: true,
+		about: "Calibrate the simulation of a server with about twenty short loads.",
+		usage: "pitot calibrate URL --deployment MODEL@GPU[?settings] [flags]",
+		examples: `pitot calibrate http://localhost:8000 --deployment 'llama-3.1-8b@h100?max_num_seqs=256'
+			pitot predict 'llama-3.1-8b@h100?profile=PROFILE'       # uses the result`,
+		notes: `Give the settings that the engine was started with. Nothing else may use the server
+meanwhile. Each load is a run in a directory below --out, next to the profile.`,
+	}
 }

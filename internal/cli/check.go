@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 
@@ -15,27 +14,17 @@ import (
 	"pitot/internal/say"
 )
 
-func checkHelp(w io.Writer) {
-	fmt.Fprint(w, `pitot check [flags]
-
-How accurate is this instrument on this machine? Starts the reference server
-in a process of its own, loads it at 1, 10, 100, 1,000 streams and as many as
-the machine carries, and compares what was measured with the server's own log.
-
-pitot check --api all [flags]
-
-Does so with each API that the reference server has, at 10 streams.
-
-pitot check --fleet N [flags]
-
-Does so with N worker processes that ask together, each an instrument of its own: the
-one that is off by most is named.
-
-pitot check --client 'CMD with {url}' [flags]
-
-Runs any other client against the same server and prints what was true.
-`)
-	printSettings(w, config.VerbCheck)
+func checkHelp() manual {
+	return manual{
+		about: "Check how accurately Pitot measures on this machine.",
+		usage: "pitot check [flags]",
+		examples: `pitot check                            # 1 to 1,000 streams and more
+			pitot check --api all                  # each API of the reference server
+			pitot check --fleet 4                  # four worker processes together
+			pitot check --client 'CMD {url}'       # another client`,
+		notes: `Pitot starts a reference server in a process of its own, loads it, and compares the measured
+times with the server's log.`,
+	}
 }
 
 // most is the number of streams at which the search for the machine's limit ends.

@@ -146,16 +146,14 @@ func parseOffer(text string) (o choose.Offer, err error) {
 	return o, nil
 }
 
-func chooseHelp(w io.Writer) {
-	fmt.Fprint(w, `pitot choose --model MODEL --gpus LIST --slo LIMITS [--rate R] [flags]
-
-Which deployment carries this load within its limits for the least money: every one
-that exists on the GPUs that can be had (tensor parallelism, data type of the
-weights, batch settings, how many of them), by the bounds of bandwidth and compute
-and by the twin in virtual time. Each with its error bar, how likely it is the
-cheapest, and the lines that start and verify it.
-
-pitot choose --model llama-3.1-8b --gpus h100,a100,l40s --workload chat --slo "p99 ttft<500ms, p99 tpot<40ms" --rate 20
-`)
-	printSettings(w, config.VerbChoose)
+func chooseHelp() manual {
+	return manual{engine: true,
+		about: "Choose the cheapest deployment that serves a load within an SLO.",
+		usage: "pitot choose --model MODEL --gpus LIST --slo LIMITS [--rate R] [flags]",
+		examples: `pitot choose --model llama-3.1-8b --gpus h100,a100,l40s --slo chat --rate 20
+			pitot choose --model ./my-model --gpus h100@2.50 --slo "p99 ttft<1s" --format kubernetes`,
+		notes: `Pitot simulates every deployment on these GPUs: number of engines, tensor parallelism, data
+type, batch settings. It shows how likely each is the cheapest, and the commands to start and
+verify it.`,
+	}
 }

@@ -36,6 +36,29 @@ const (
 	Interrupted  = 130
 )
 
+// exitCodes lists the exit codes for the help.
+func exitCodes() []struct {
+	code    int
+	meaning string
+} {
+	return []struct {
+		code    int
+		meaning string
+	}{
+		{Done, "done"},
+		{Bug, "an internal error"},
+		{Usage, "wrong usage: nothing was measured"},
+		{TargetFailed, "the server cannot be reached, or answered less than half of the requests"},
+		{Invalid, "no verdict: the measurement is INVALID, the SLO or a clause of --fail-if is " +
+			"undecided (--undecided pass: 0), or --strict found a flag"},
+		{SLOMissed, "the SLO is not met. find: no load meets it, or the load of --at misses it. " +
+			"experiment: no configuration meets it"},
+		{Fired, "a clause of --fail-if fired, or a metric got worse since experiment --against"},
+		{ByHand, "experiment run waits for a server that you start by hand"},
+		{Interrupted, "interrupted; what was measured is stored"},
+	}
+}
+
 // Env is the environment of a verb.
 type Env struct {
 	Args           []string // without the verb
@@ -50,35 +73,43 @@ type Env struct {
 
 // verb is one word of the command line.
 type verb struct {
+	group string // of the overview
 	name  string
-	about string
 	run   func(ctx context.Context, e *Env) (int, error)
-	help  func(w io.Writer)
+	help  func() manual
 	args  func(given []string, current string) completion // what its next argument can be
 }
 
 // verbs lists them in the order of the help.
 func verbs() []verb {
+	const (
+		measure    = "Measure"
+		understand = "Understand"
+		plan       = "Plan"
+		prepare    = "Prepare"
+		scale      = "Scale"
+		other      = "Other"
+	)
 	return []verb{
-		{"run", "measure one load on one target", runVerb, runHelp, targetArgument},
-		{"sweep", "measure many loads: the curve, the knee, saturation", sweepVerb, sweepHelp, targetArgument},
-		{"find", "the highest load that meets an SLO, verified, with its interval", findVerb, findHelp, targetArgument},
-		{"explain", "what limits a run, with evidence, and the next thing to try", explainVerb, explainHelp, pathArguments},
-		{"report", "show a run again, finish one that was killed", reportVerb, reportHelp, pathArguments},
-		{"vllm-bench", "what vllm bench serve does, with its flags", vllmBenchVerb, vllmBenchHelp, noArguments},
-		{"mock", "serve the embedded target over HTTP", mockVerb, mockHelp, deploymentArgument},
-		{"predict", "what to expect of a deployment, without any target", predictVerb, predictHelp, deploymentArgument},
-		{"fit", "calibrate the twin from measured runs", fitVerb, fitHelp, fitArguments},
-		{"calibrate", "make the twin of a server, from short loads chosen for it", calibrateVerb, calibrateHelp, targetArgument},
-		{"compare", "did it change? slower, faster, equivalent, or not distinguishable", compareVerb, compareHelp, pathArguments},
-		{"experiment", "from a contract to a decision record: settings of an engine tried, launch by launch", experimentVerb, experimentHelp, experimentArguments},
-		{"choose", "the deployment that carries a load within limits for the least money", chooseVerb, chooseHelp, noArguments},
-		{"workload", "what can be asked: workloads with a name, traces and files of prompts; stats and lint of them", workloadVerb, workloadHelp, workloadArguments},
-		{"check", "how accurate is this instrument on this machine? and any other client?", checkVerb, checkHelp, noArguments},
-		{"worker", "a process of --fleet N: started by it, or by hand on another machine", workerVerb, workerHelp, noArguments},
-		{"fleet", "a manifest for Kubernetes, of a run that many workers carry out", fleetVerb, fleetHelp, noArguments},
-		{"completion", "print a shell's script that completes words", completionVerb, completionHelp, shellArgument},
-		{"version", "print the version", versionVerb, versionHelp, noArguments},
+		{measure, "run", runVerb, runHelp, targetArgument},
+		{measure, "sweep", sweepVerb, sweepHelp, targetArgument},
+		{measure, "find", findVerb, findHelp, targetArgument},
+		{measure, "report", reportVerb, reportHelp, pathArguments},
+		{understand, "explain", explainVerb, explainHelp, pathArguments},
+		{understand, "compare", compareVerb, compareHelp, pathArguments},
+		{understand, "experiment", experimentVerb, experimentHelp, experimentArguments},
+		{plan, "predict", predictVerb, predictHelp, deploymentArgument},
+		{plan, "choose", chooseVerb, chooseHelp, noArguments},
+		{plan, "calibrate", calibrateVerb, calibrateHelp, targetArgument},
+		{plan, "fit", fitVerb, fitHelp, fitArguments},
+		{prepare, "workload", workloadVerb, workloadHelp, workloadArguments},
+		{prepare, "mock", mockVerb, mockHelp, deploymentArgument},
+		{prepare, "check", checkVerb, checkHelp, noArguments},
+		{scale, "worker", workerVerb, workerHelp, noArguments},
+		{scale, "fleet", fleetVerb, fleetHelp, noArguments},
+		{other, "vllm-bench", vllmBenchVerb, vllmBenchHelp, noArguments},
+		{other, "completion", completionVerb, completionHelp, shellArgument},
+		{other, "version", versionVerb, versionHelp, noArguments},
 	}
 }
 
@@ -161,11 +192,9 @@ func dispatch(ctx context.Context, e *Env, args []string) (int, error) {
 			writeOverview(e.Stdout)
 			return Done, nil
 		}
-		v, err := verbNamed(args[1])
-		if err != nil {
+		if err := writeHelpOn(e.Stdout, args[1]); err != nil {
 			return Usage, err
 		}
-		v.help(e.Stdout)
 		return Done, nil
 	case "--version", "-version":
 		return versionVerb(ctx, e)
@@ -175,8 +204,11 @@ func dispatch(ctx context.Context, e *Env, args []string) (int, error) {
 		return Usage, err
 	}
 	e.Args = args[1:]
-	if config.AsksForHelp(config.Verb(name), e.Args) {
-		v.help(e.Stdout)
+	completing := name == "completion" && slices.Index(e.Args, completionWords) == 0 // of any line
+	if topic, asked := config.HelpAsked(config.Verb(name), e.Args); asked && !completing {
+		if err := v.writeHelp(e.Stdout, topic); err != nil {
+			return Usage, err
+		}
 		return Done, nil
 	}
 	switch name {

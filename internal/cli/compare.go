@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -219,45 +218,21 @@ func saveBaseline(e *Env, path string, sides []compare.Side) (int, error) {
 	return Done, nil
 }
 
-func compareHelp(w io.Writer) {
-	fmt.Fprint(w, `pitot compare A B [C…] [flags]
+func compareHelp() manual {
+	return manual{
+		about: "Compare runs: slower, faster, equivalent, or no detectable change.",
+		usage: "pitot compare A B [C…] [flags]",
+		examples: `pitot compare runs/before runs/after
+			pitot compare old=runs/a1,runs/a2,runs/a3 new=runs/b1,runs/b2,runs/b3
+			pitot compare baseline.json runs/after --fail-if "p99 ttft slower by 5%"       # for CI`,
+		notes: `A and B are run directories, directories of runs, baselines, or results of vLLM, SGLang,
+AIPerf and GuideLLM; NAME=PATH,PATH names a side. Pitot compares each side with the first.
 
-Says whether something changed: of each workload and load that the sides share,
-the difference with its interval, and whether B is slower, faster, equivalent or
-not distinguishable. Each side is compared with the first.
+Restarts of one server differ: measure at least three starts a side, each with --launch ID.
+With one start a side, the verdict holds for these two starts only. A search (pitot find) is
+compared by its capacity.
 
-A, B  a run directory; a directory of runs; a baseline; a result of vllm bench
-      serve, SGLang, AIPerf or GuideLLM, or a directory of such files; or
-      NAME=PATH,PATH
-
-The unit is the launch, one start of the server: two starts of one system differ
-by more than the requests of one tell. Name it when measuring, with --launch ID;
-runs without a name count as one launch. With fewer than three launches a side the
-difference is shown and no verdict is given. Values that another tool
-measured are shown next to the runs', for metrics that it defines as Pitot does, and
-never judged.
-
---primary METRIC
-      the metric that the question is about. It is tested alone, at 5 % (of several
-      loads at 5 % for all), and answered first; the others are corrected for
-      their number
-
---fail-if METRIC slower|faster|worse|better [by 5%]
-      fires where that is established and, by the estimate, as large. METRIC is
-      "p99 ttft", "mean e2e" and the like; output tok/s, req/s, goodput, attained,
-      errors, capacity. For attained and errors, by is in points
-
-Two searches for a capacity (pitot find) are compared by what they found: the
-capacity of each side with its interval or bounds, the difference with its own, the
-limit that is reached first, and what good output costs there.
-
-One launch a side gives a verdict too, by the runs' own intervals. It holds for these
-two starts alone, and says so. A side whose queue grows where that of the other does
-not, by more than chance, is worse, and every condition about its latencies fires.
-
-Exit codes: 6 if a condition fired; 4 if one is undecided (--undecided pass: 0),
-could not be judged, or nothing could be compared.
-Markdown is appended to the file that GITHUB_STEP_SUMMARY names.
-`)
-	printSettings(w, config.VerbCompare)
+The exit code is 6 if a clause of --fail-if fired, and 4 if one is undecided. On GitHub, Pitot
+appends Markdown to the file in GITHUB_STEP_SUMMARY.`,
+	}
 }

@@ -24,13 +24,16 @@ import (
 //go:embed completion
 var completionScripts embed.FS
 
+// completionWords is the action that the scripts call.
+const completionWords = "words"
+
 var shells = []string{"bash", "zsh", "fish"}
 
 func completionVerb(_ context.Context, e *Env) (int, error) {
 	switch {
 	case len(e.Args) == 0:
 		return Usage, say.Errorf("no shell named").WithHint("for example source <(pitot completion bash)")
-	case e.Args[0] == "words":
+	case e.Args[0] == completionWords:
 		return Done, completeWords(e.Stdout, e.Args[1:])
 	case len(e.Args) > 1:
 		return Usage, say.Errorf("more than one shell: %q and %q", e.Args[0], e.Args[1])
@@ -44,16 +47,14 @@ func completionVerb(_ context.Context, e *Env) (int, error) {
 	return Done, err
 }
 
-func completionHelp(w io.Writer) {
-	fmt.Fprint(w, `pitot completion bash|zsh|fish
-
-Prints a script by which the shell completes verbs, flags, their values, models and
-accelerators.
-
-  source <(pitot completion bash)          in ~/.bashrc, or
-  source <(pitot completion zsh)           in ~/.zshrc, behind compinit, or
-  pitot completion fish | source           in ~/.config/fish/config.fish
-`)
+func completionHelp() manual {
+	return manual{
+		about: "Print a shell completion script.",
+		usage: "pitot completion bash|zsh|fish",
+		examples: `source <(pitot completion bash)        # in ~/.bashrc
+			source <(pitot completion zsh)         # in ~/.zshrc, after compinit
+			pitot completion fish | source         # in ~/.config/fish/config.fish`,
+	}
 }
 
 // completeWords answers a shell's script: the kind of completion, files or words,
@@ -152,10 +153,13 @@ func completeLastWord(words []string) completion {
 func nextWord(before []string, current string) (found completion) {
 	if len(before) == 0 || before[0] == "help" {
 		for _, v := range verbs() {
-			found.words = append(found.words, config.Choice{Name: v.name, About: v.about})
+			found.words = append(found.words, config.Choice{Name: v.name, About: v.summary()})
+		}
+		if len(before) == 1 {
+			found.words = append(found.words, config.Choice{Name: exitCodesTopic, About: "what the exit codes mean"})
 		}
 		if len(before) == 0 {
-			found.words = append(found.words, config.Choice{Name: "help", About: "tell more of a verb"}, config.Choice{Name: "--help"}, config.Choice{Name: "--version"})
+			found.words = append(found.words, config.Choice{Name: "help", About: "show the help of a verb"}, config.Choice{Name: "--help"}, config.Choice{Name: "--version"})
 		}
 		return found
 	}
@@ -172,7 +176,7 @@ func nextWord(before []string, current string) (found completion) {
 		switch {
 		case !s.AppliesTo(config.Verb(v.name)):
 		case s.KeyOnly:
-			keys = append(keys, config.Choice{Name: s.Name + "=", About: s.Help})
+			keys = append(keys, config.Choice{Name: s.Name + "=", About: s.Summary()})
 		default:
 			flags[s.Name] = &s
 		}
@@ -202,6 +206,9 @@ func nextWord(before []string, current string) (found completion) {
 		}
 	}
 	if name, value, ok := strings.Cut(strings.TrimLeft(current, "-"), "="); ok && strings.HasPrefix(current, "-") {
+		if name == "help" {
+			return helpWords(v, "--help=")
+		}
 		if s, known := flags[name]; known {
 			return valuesOf(s, value, strings.TrimSuffix(current, value))
 		}
@@ -217,16 +224,35 @@ func nextWord(before []string, current string) (found completion) {
 func flagWords(v config.Verb, given map[string]bool) (found completion) {
 	for _, s := range config.Settings() {
 		if s.AppliesTo(v) && !s.KeyOnly && (!given[s.Name] || s.IsRepeatable()) {
-			found.words = append(found.words, config.Choice{Name: "--" + s.Name, About: s.Help})
+			found.words = append(found.words, config.Choice{Name: "--" + s.Name, About: s.Summary()})
 		}
 	}
 	if len(found.words) > 0 && !given["config"] {
 		found.words = append(found.words, config.Choice{Name: "--config", About: "settings from a YAML file"})
 	}
 	if slices.ContainsFunc(config.Settings(), func(s config.Setting) bool { return s.KeyOnly && s.AppliesTo(v) }) {
-		found.words = append(found.words, config.Choice{Name: "--set", About: "a seldom used setting, KEY=VALUE"})
+		found.words = append(found.words, config.Choice{Name: "--set", About: "a rarely used key, KEY=VALUE"})
 	}
-	found.words = append(found.words, config.Choice{Name: "--help"})
+	found.words = append(found.words, config.Choice{Name: "--help", About: "show the most used flags"})
+	return found
+}
+
+// helpWords returns the topics and names that --help= takes.
+func helpWords(v verb, before string) (found completion) {
+	m := v.help()
+	add := func(name, about string) {
+		found.words = append(found.words, config.Choice{Name: before + name, About: about})
+	}
+	for _, s := range v.helpSections(&m) {
+		add(s.Topic, s.Title)
+		for _, i := range s.items {
+			add(i.name, i.brief)
+		}
+	}
+	add("all", "everything")
+	byName := func(a, b config.Choice) int { return strings.Compare(a.Name, b.Name) }
+	slices.SortStableFunc(found.words, byName)
+	found.words = slices.CompactFunc(found.words, func(a, b config.Choice) bool { return byName(a, b) == 0 })
 	return found
 }
 
@@ -294,7 +320,7 @@ func targetArgument(args []string, current string) (found completion) {
 			if at := strings.LastIndexAny(name, "?&"); at >= 0 {
 				for _, s := range config.TargetSettings() {
 					if !strings.Contains(name[:at], s.TargetKey()+"=") {
-						found.words = append(found.words, config.Choice{Name: prefix + name[:at+1] + s.TargetKey() + "=", About: s.Help})
+						found.words = append(found.words, config.Choice{Name: prefix + name[:at+1] + s.TargetKey() + "=", About: s.Summary()})
 					}
 				}
 				return found

@@ -31,13 +31,13 @@ type experimentAction struct {
 
 func experimentActions() []experimentAction {
 	return []experimentAction{
-		{"new", "[chat|rag|batch|mixed]", "write a commented plan to standard output, or to --out FILE", newExperiment},
-		{"forecast", "PLAN", "what is wrong with it, what it takes, and, on the twin, what it can tell", forecastExperiment},
-		{"run", "PLAN", "measure, or go on measuring, until there is enough", runExperiment},
-		{"status", "PLAN", "how far it came, and what is known by now", statusExperiment},
-		{"report", "PLAN", "the decision record again", reportExperiment},
-		{"trend", "DIR...", "what many records say: from when on something is otherwise", trendExperiment},
-		{"schema", "", "the JSON Schema of plans, for editors", schemaExperiment},
+		{"new", "[NAME]", "write a commented plan to stdout or --out: chat, rag, batch or mixed", newExperiment},
+		{"forecast", "PLAN", "check the plan, its duration, and what it can show", forecastExperiment},
+		{"run", "PLAN", "measure until the result is clear; continues a stopped run", runExperiment},
+		{"status", "PLAN", "show how far it is and what is known so far", statusExperiment},
+		{"report", "PLAN", "show the decision record again", reportExperiment},
+		{"trend", "DIR…", "show when something changed over many records", trendExperiment},
+		{"schema", "", "print the JSON Schema of plans, for editors", schemaExperiment},
 	}
 }
 
@@ -432,33 +432,24 @@ func schemaExperiment(_ context.Context, e *Env, _ *config.Experimenting, _ []st
 	return Done, err
 }
 
-func experimentHelp(w io.Writer) {
-	fmt.Fprint(w, `pitot experiment ACTION PLAN [flags]
-
-From a contract to a decision record. A plan says what must be served within which
-limits, what is measured, which settings of the engine are tried, one at a time,
-and what is expected of them. Each configuration is started several times, in an
-order drawn at random, and measured; what the launches say together is kept as
-decision.md, decision.json and a page.
-
-`)
+func experimentHelp() manual {
+	actions := section{Group: config.Group{Title: "Actions", Topic: "actions"}}
 	for _, a := range experimentActions() {
-		fmt.Fprintf(w, "  pitot experiment %-28s %s\n", a.name+" "+a.args, a.about)
+		actions.items = append(actions.items, item{name: a.name, head: strings.TrimSpace(a.name + " " + a.args), brief: a.about, text: a.about})
 	}
-	fmt.Fprint(w, `
-What was measured is not measured again: run goes on after Ctrl-C or a kill. Only the
-row of a server that was cut short is measured anew, on another start of it. What a
-changed plan has no use for is kept in void. How to write a plan and read a record:
-docs/guides/tune-engine-settings.md
+	return manual{sections: []section{actions},
+		about: "Try engine settings one at a time and record the decision.",
+		usage: "pitot experiment ACTION PLAN [flags]",
+		examples: `pitot experiment new chat > plan.yaml       # a commented plan to edit
+			pitot experiment forecast plan.yaml         # what it takes, and what it can show
+			pitot experiment run plan.yaml`,
+		notes: `A plan names the SLO, the workloads, and the engine settings to try. Pitot starts the server
+several times with each setting, in random order, and measures it. The result is decision.md,
+decision.json and a page.
 
-Only run executes commands of a plan. A server that it cannot start is started by
-hand: run says with which flags, and waits for Enter, or ends with exit code 7.
-
-Exit codes: 5 if it is established that no configuration meets the contract, 6 if
-something got worse since the record that --against names, 7 if a
-launch is to be made by hand.
-`)
-	printSettings(w, config.VerbExperiment)
+run continues after Ctrl-C or a kill and keeps what it measured. If it cannot start a server,
+it shows the flags and waits for Enter, or ends with exit code 7.`,
+	}
 }
 
 // experimentArguments are its actions, and behind them files.

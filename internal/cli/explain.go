@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"pitot/internal/analysis/inspect"
 	"pitot/internal/config"
@@ -77,23 +76,14 @@ func concludedModel(measured *result.Run, dir string) report.Model {
 	return m
 }
 
-func explainHelp(w io.Writer) {
-	fmt.Fprint(w, `pitot explain RUN [--deployment MODEL@GPU[?settings]]
-
-Says what limits a run, load by load: the cause of each limit that was not met (of
-p90 TTFT, mean TPOT and p90 stall where all were), the numbers that speak for it
-and where they were read, what it is not, how sure that is, what would confirm it,
-and the one setting to try next.
-
-The client's own times are held against twins of the deployment, which serve the
-same requests with one cause relieved after the other. Of a server the deployment
-must be said; sim: and mock: have theirs in the target. Where it cannot be told,
-it says "not known", why, and what would tell. How to read it:
-docs/guides/find-the-bottleneck.md
-
-A run that does not meet its --slo has this in run.json, in short; with --save all
-of it is put there, and report and compare go by it.
-
-`)
-	printSettings(w, config.VerbExplain)
+func explainHelp() manual {
+	return manual{engine: true,
+		about: "Name the bottleneck of a run, and one setting to try.",
+		usage: "pitot explain RUN [--deployment MODEL@GPU[?settings]] [flags]",
+		examples: `pitot explain runs/before
+			pitot explain runs/before --deployment 'llama-3.1-8b@h100?max_num_seqs=256'`,
+		notes: `Pitot explains, with evidence, each limit of the SLO that was not met. Without an SLO it explains p90 TTFT,
+mean TPOT and p90 stall. It simulates the deployment and removes one possible cause after
+another. A run on a mock: or sim: target has its deployment in the target.`,
+	}
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"pitot/internal/analysis/tools"
@@ -55,11 +54,4 @@ func showForeign(e *Env, path, format string, exports []export.Export, sideBySid
 		return report.WriteJSON(e.Stdout, r)
 	}
 	return report.WriteToolResult(e.Stdout, r, format == "md")
-}
-
-func exportHelp(w io.Writer) {
-	fmt.Fprint(w, "\nFormats for --export\n")
-	for _, f := range export.Formats() {
-		fmt.Fprintf(w, "  %-16s %s\n", f.Name, f.About)
-	}
 }

@@ -39,3 +39,17 @@ func measureCapacity(ctx context.Context, s *session.Session, p *config.Plan, vi
 	s.SetFound(c)
 	return err
 }
+
+func findHelp() manual {
+	return manual{target: true, engine: true,
+		about: "Find the highest load that meets an SLO.",
+		usage: "pitot find URL --slo LIMITS [flags]",
+		examples: `pitot find http://localhost:8000 --slo chat
+			pitot find http://localhost:8000 --slo "p99 ttft<500ms, p99 tpot<50ms" --budget 30m
+			pitot find http://localhost:8000 --slo chat --workload chat --over concurrency
+			pitot find http://localhost:8000 --slo chat --at 4     # does 4/s meet it?`,
+		notes: `Near the limit, requests miss the SLO in bursts, so a single measurement is unreliable.
+Pitot measures many loads around the limit and fits a curve through them. Then it verifies
+one load in a long measurement. A smaller --budget gives a wider interval.`,
+	}
+}

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"io"
 
 	"pitot/internal/analysis/predict"
 	"pitot/internal/config"
@@ -56,16 +54,13 @@ func fitVerb(_ context.Context, e *Env) (int, error) {
 	return Done, report.WriteFit(e.Stdout, fit, p.Profile, e.styleOf(e.Stdout))
 }
 
-func fitHelp(w io.Writer) {
-	fmt.Fprint(w, `pitot fit MODEL@GPU[?settings] RUN… --out PROFILE
-
-Calibrates the twin from runs of a real engine: moves what a step, a row, a
-prompt token and a chunk cost until the twin serves the same requests as the
-engine did. The settings must be the engine's own (max_num_seqs, …). Two runs,
-one with few users and long prompts and one with many and short ones
-(--concurrency), determine more than one.
-
-mock:, sim: and pitot predict take the profile: MODEL@GPU?profile=PROFILE
-`)
-	printSettings(w, config.VerbFit)
+func fitHelp() manual {
+	return manual{engine: true,
+		about: "Calibrate the simulation with measured runs of a server.",
+		usage: "pitot fit MODEL@GPU[?settings] RUN… --out PROFILE [flags]",
+		examples: `pitot fit 'llama-3.1-8b@h100?max_num_seqs=256' runs/few runs/many --out server.profile
+			pitot predict 'llama-3.1-8b@h100?profile=server.profile'`,
+		notes: `Give the settings that the engine was started with. Two runs with --concurrency work best: one
+with few users and long prompts, one with many users and short prompts.`,
+	}
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"slices"
@@ -14,16 +13,15 @@ import (
 	"pitot/internal/workers"
 )
 
-func fleetHelp(w io.Writer) {
-	fmt.Fprint(w, `pitot fleet manifest --workers N --image IMAGE [flags] -- run URL [flags of the run]
-
-Prints what Kubernetes needs to carry a run out with N workers: an Indexed Job of them,
-a NATS server beside it (or --nats URL), and a Job of the coordinator, which runs the
-command behind --. It says how the secrets are made and how the results come home.
-
-  pitot fleet manifest --workers 32 --image registry.example/pitot:1 -- run http://vllm:8000 --rate 8000 > fleet.yaml
-`)
-	printSettings(w, config.VerbFleet)
+func fleetHelp() manual {
+	return manual{
+		about: "Print a Kubernetes manifest for a run with many workers.",
+		usage: "pitot fleet manifest --workers N --image IMAGE [flags] -- run URL [run flags]",
+		examples: `pitot fleet manifest --workers 32 --image registry.example/pitot:1 -- \
+			  run http://vllm:8000 --rate 8000 > fleet.yaml`,
+		notes: `The manifest has an Indexed Job of the workers, a NATS server, and a Job that runs the
+command after --. Comments in it say how to make the secrets and how to get the results.`,
+	}
 }
 
 func fleetVerb(_ context.Context, e *Env) (int, error) {

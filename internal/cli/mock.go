@@ -178,3 +178,15 @@ func cannotListen(s *config.Serving, err error) error {
 	}
 	return say.Errorf("listen on %s: %v", listenAddress(s), err).WithHint(hint)
 }
+
+func mockHelp() manual {
+	return manual{engine: true,
+		about: "Serve a simulated LLM over HTTP. It has the API of vLLM.",
+		usage: "pitot mock [MODEL@GPU[?settings]] [flags]",
+		examples: `pitot mock                                        # fixed: 50 ms TTFT, 10 ms ITL
+			pitot mock llama-3.1-8b@h100 --max-num-seqs 64    # vLLM on that GPU, with vLLM's flags
+			pitot mock --ttft 200ms --jitter 0.3 --faults "429:1%,stall:2%:3s"`,
+		notes: `Its routes are chat completions, completions, responses, messages, models, tokenize, metrics
+and health. The words mean nothing, but response_format and structured_outputs are respected.`,
+	}
+}

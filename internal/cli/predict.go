@@ -2,9 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"strings"
 
 	"pitot/internal/analysis/predict"
 	"pitot/internal/config"
@@ -106,33 +103,17 @@ func compareWithTwin(ctx context.Context, e *Env, p *config.Prediction, spec str
 	return Done, report.WriteRunAgainstTwin(e.Stdout, x, e.styleOf(e.Stdout))
 }
 
-func predictHelp(w io.Writer) {
-	fmt.Fprint(w, `pitot predict MODEL@GPU[?settings] [flags]
-
-What to expect of a deployment before there is one: the arithmetic of bandwidth
-and compute in the open, and the twin's curve over concurrency.
-
-MODEL     a name (pitot predict --list), or a directory with a Hugging Face
-          config.json
-GPU       a name (--list); 2xa100 for two, with tensor parallelism;
-          8xa100?data_parallel_size=4 for four engines of two behind a router
-settings  of the engine, as in ?max_num_seqs=64&kv_cache_dtype=fp8
-
-pitot predict [MODEL@GPU] --replay DIR [flags]
-
-Sends the requests of a recording (meta.json, requests.jsonl) to the twin at
-their recorded times and compares what it does with what was recorded.
-`)
-	fmt.Fprint(w, `
-pitot predict MODEL@GPU --run DIR [flags]
-
-Does a measured run again on the twin, the same requests at the same times, and
-says what a difference usually means.
-`)
-	printSettings(w, config.VerbPredict)
-	fmt.Fprint(w, "\nSettings of the engine, behind ? and joined by &, with vLLM's names where it has one\n")
-	names := append(deploy.SettingNames(), "profile")
-	for _, line := range wrapText(strings.Join(names, ", "), helpWidth-2) {
-		fmt.Fprintln(w, "  "+line)
+func predictHelp() manual {
+	return manual{engine: true,
+		about: "Predict latency and throughput of a deployment, no server needed.",
+		usage: "pitot predict MODEL@GPU[?settings] [flags]\npitot predict --list",
+		examples: `pitot predict llama-3.1-8b@h100
+			pitot predict 'llama-3.1-70b@4xh100?max_num_seqs=64&kv_cache_dtype=fp8' --input 2048
+			pitot predict llama-3.1-8b@h100 --run runs/before        # compare with a measured run
+			pitot predict llama-3.1-8b@h100 --replay recording       # compare with a recording`,
+		notes: `MODEL     a name (--list), or a directory with a Hugging Face config.json
+GPU       a name (--list); 2xa100 is tensor parallelism over two; for 8xa100,
+          ?data_parallel_size=4 is four engines of two GPUs each behind a router
+settings  of the engine, as ?max_num_seqs=64: --help=engine lists them`,
 	}
 }

@@ -89,3 +89,16 @@ func openRun(dir string, stderr io.Writer) (*result.Run, error) {
 	}
 	return measured, err
 }
+
+func reportHelp() manual {
+	return manual{
+		about: "Show a run again, or finish one that was killed.",
+		usage: "pitot report RUN… [flags]",
+		examples: `pitot report runs/before
+			pitot report runs/before --open                 # the page, in a browser
+			pitot report runs/before --export vllm=bench.json
+			pitot report vllm-result.json                   # also SGLang, AIPerf and GuideLLM`,
+		notes: `pitot report also writes the page report.html again. If the process of a run was killed, it
+first finishes the run from its journal. No measured request is lost.`,
+	}
+}

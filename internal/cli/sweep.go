@@ -25,3 +25,13 @@ func measureCurve(ctx context.Context, s *session.Session, p *config.Plan, view 
 	})
 	return session.NewSearcher(s, nil, closed, view).Sweep(ctx, loads)
 }
+
+func sweepHelp() manual {
+	return manual{target: true, engine: true,
+		about: "Measure many loads: the curve of latency and throughput. For a capacity use pitot find.",
+		usage: "pitot sweep URL [flags]",
+		examples: `pitot sweep http://localhost:8000 --slo chat
+			pitot sweep http://localhost:8000 --loads 1,2,4,8 --duration 30s
+			pitot sweep http://localhost:8000 --over concurrency --workload chat`,
+	}
+}

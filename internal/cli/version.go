@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -84,6 +83,6 @@ func versionLine(v result.Version) string {
 	return fmt.Sprintf("pitot %s (commit %s) %s", v.Version, commit, v.Go)
 }
 
-func versionHelp(w io.Writer) {
-	fmt.Fprint(w, "pitot version\n\nPrints the version, the commit it was built from and Go's version.\n")
+func versionHelp() manual {
+	return manual{about: "Print the version.", usage: "pitot version"}
 }

@@ -34,19 +34,17 @@ type vllmBench struct {
 	dir, filename string
 }
 
-func vllmBenchHelp(w io.Writer) {
-	fmt.Fprint(w, `pitot vllm-bench <the flags of vllm bench serve>
-
-Measures what vllm bench serve would, prints its table and writes its result
-file. It says first which pitot run that is. A flag that cannot be honoured is
-named, and nothing is run; one that changes nothing is named, and left out.
-
-Prompts are made for the server's own tokenizer, of the length asked for; --seed
-gives other prompts than vLLM's. --save-result, --save-detailed, --append-result,
---result-dir, --result-filename, --label and --metadata do what they do there.
-The records stay in a run directory as of any other run: pitot report shows them.
-`)
-	vllmFlagHelp(w)
+func vllmBenchHelp() manual {
+	return manual{sections: vllmSections(),
+		about: "Measure as vllm bench serve does, with its flags. It prints the same table.",
+		usage: "pitot vllm-bench [flags of vllm bench serve]",
+		examples: `pitot vllm-bench --model NAME --dataset-name random --input-len 1024 --request-rate 4
+			pitot vllm-bench --model NAME --num-prompts 200 --max-concurrency 8 --save-result`,
+		notes: `Pitot writes the same result files. It prints the pitot run that does the same, and stores a run directory as any other run.
+It names flags without effect and leaves them out. If it cannot honor a flag, it names the
+flag, measures nothing and exits with 2. Prompts have the requested length by the server's own
+count; --seed draws other prompts than vLLM's.`,
+	}
 }
 
 // vllmBenchVerb does what vllm bench serve does.
@@ -247,11 +245,11 @@ func vllmFlags() []vllmFlag {
 		{"save-result", none, honoured, ""}, {"save-detailed", none, honoured, ""}, {"append-result", none, honoured, ""},
 		{"result-dir", one, honoured, ""}, {"result-filename", one, honoured, ""}, {"label", one, honoured, ""}, {"metadata", many, honoured, ""},
 
-		{"disable-tqdm", none, idle, "there is no such progress bar"},
+		{"disable-tqdm", none, idle, "Pitot has no such progress bar"},
 		{"trust-remote-code", none, idle, "no tokenizer is loaded"},
 		{"tokenizer-mode", one, idle, "no tokenizer is loaded"},
 		{"no-stream", none, idle, "no dataset is loaded from a hub"},
-		{"no-oversample", none, idle, "a file that is too short is begun again"},
+		{"no-oversample", none, idle, "Pitot repeats a file that is too short"},
 		{"disable-shuffle", none, idle, "the order of a file follows --seed"},
 		{"skip-chat-template", none, idle, "prompts are sent as they are in the file"},
 		{"num-warmups", one, idle, "the target is primed before every run"},
@@ -286,38 +284,25 @@ func vllmFlagNamed(name string) (vllmFlag, bool) {
 	return flags[i], true
 }
 
-// vllmFlagHelp lists the flags by what becomes of them; those with one reason
-// stand together.
-func vllmFlagHelp(w io.Writer) {
-	notef := func(fate fate, why string) {
-		var names []string
-		for _, f := range vllmFlags() {
-			if f.fate == fate && f.why == why {
-				names = append(names, "--"+f.name)
-			}
-		}
-		text := strings.Join(names, ", ")
-		if why != "" {
-			text += ": " + why
-		}
-		for i, line := range wrapText(text, helpWidth-4) {
-			if i > 0 {
-				line = "  " + line
-			}
-			fmt.Fprintf(w, "  %s\n", line)
-		}
+// vllmSections lists the flags by their treatment.
+func vllmSections() []section {
+	titles := []config.Group{
+		{Title: "Honored", Topic: "honored", About: "flags with an effect"},
+		{Title: "Without effect", Topic: "ignored", About: "flags without effect"},
+		{Title: "Refused", Topic: "refused", About: "flags that stop the run"},
 	}
-	for i, title := range []string{"Honoured", "Taken, and without effect", "Refused: nothing is run"} {
-		fmt.Fprintf(w, "\n%s\n", title)
-		var listed []string
+	var sections []section
+	for i, g := range titles {
+		s := section{Group: g}
 		for _, f := range vllmFlags() {
-			if f.fate == fate(i) && !slices.Contains(listed, f.why) {
-				listed = append(listed, f.why)
-				notef(f.fate, f.why)
+			if f.fate == fate(i) {
+				about := cmp.Or(f.why, "as in vllm bench serve")
+				s.items = append(s.items, item{name: f.name, head: "--" + f.name, brief: about, text: about, rare: true})
 			}
 		}
+		sections = append(sections, s)
 	}
-	fmt.Fprint(w, "  flags of other datasets, as --hf-split\n")
+	return sections
 }
 
 // parseVLLM reads arguments as vLLM's parser does: --name value, --name=value,
@@ -340,7 +325,7 @@ func parseVLLM(argv []string) (vllmArgs, error) {
 				names = append(names, f.name)
 			}
 			slices.Sort(names)
-			hint := "pitot vllm-bench --help lists them"
+			hint := "pitot vllm-bench --help=all lists them"
 			if near := say.NearestName(name, names); near != "" {
 				hint = "did you mean --" + near + "?"
 			}
@@ -402,7 +387,7 @@ func translateVLLM(argv []string) (*vllmBench, error) {
 	t.translateSampling()
 	t.translateResult()
 	if len(t.refused) > 0 {
-		return nil, say.Errorf("cannot do what vllm bench serve would:\n  %s", strings.Join(t.refused, "\n  ")).WithHint("leave them out; pitot vllm-bench --help says what is taken")
+		return nil, say.Errorf("cannot do what vllm bench serve would:\n  %s", strings.Join(t.refused, "\n  ")).WithHint("leave them out; pitot vllm-bench --help=honored lists what works")
 	}
 	return t.b, nil
 }

@@ -67,13 +67,6 @@ func TestVLLMFlagsAreHonoured(t *testing.T) {
 			t.Errorf("--%s makes no difference", f.name)
 		}
 	}
-	var help strings.Builder
-	vllmBenchHelp(&help)
-	for _, f := range vllmFlags() {
-		if !strings.Contains(help.String(), "--"+f.name) {
-			t.Errorf("the help does not name --%s", f.name)
-		}
-	}
 }
 
 // Whatever is given, it becomes a run or a sentence.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -18,22 +17,16 @@ import (
 	"pitot/internal/workers"
 )
 
-func workerHelp(w io.Writer) {
-	fmt.Fprint(w, `pitot worker --join URL [flags]
-
-Sends a share of the load of a run that another pitot measures, and ends with it.
-A run with --fleet N starts its workers itself, on its own machine. With a URL it
-waits for those of other machines, which are started by hand or by a scheduler, before
-it or after: nats:// is a NATS server, listen:// the run itself. Only pitot-fleet, the
-same program with a NATS server in it, has listen:
-
-  pitot-fleet run URL --rate 2000 --fleet 'listen://:4222?workers=4&token_file=fleet.token'
-  pitot worker --join 'nats://HOST:4222?token_file=fleet.token'    on four machines
-
-The target's key is read here, from the environment or its file; it is never sent from
-one to another. Files that the run names have to be here under the same names.
-`)
-	printSettings(w, config.VerbWorker)
+func workerHelp() manual {
+	return manual{
+		about: "Send part of a distributed run's load.",
+		usage: "pitot worker --join URL [flags]",
+		examples: `pitot-fleet run URL --rate 2000 --fleet 'listen://:4222?workers=4&token_file=t'
+			pitot worker --join 'nats://HOST:4222?token_file=t'    # on four machines`,
+		notes: `pitot run --fleet 4 starts its workers itself, on the same machine. For other machines, start
+a worker on each, before or after the run. They meet at a NATS server (nats://), or at the run
+itself (listen://, pitot-fleet only). A worker reads the API key and the run's files locally.`,
+	}
 }
 
 func workerVerb(ctx context.Context, e *Env) (int, error) {

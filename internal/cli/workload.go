@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -22,19 +21,22 @@ import (
 
 // workloadAction is one thing that pitot workload does.
 type workloadAction struct {
-	name, about string
-	run         func(e *Env, args []string) error
+	name, args, about string
+	flags             string // what its flags do
+	run               func(e *Env, args []string) error
 }
 
 func workloadActions() []workloadAction {
 	return []workloadAction{
-		{"list", "the workloads that have a name", listWorkloads},
-		{"show", "one of them, or a file, drawn: its lengths, the gaps between arrivals, where the numbers come from; --html FILE writes a page with plots", showWorkload},
-		{"stats", "what the requests of one, of a trace or of a file of prompts are like; --tokenizer FILE counts as a model does", workloadStats},
-		{"profile", "a profile without text of logs: LOG… -o FILE; told is what --k requests of --clients clients say", profileWorkload},
-		{"sample", "requests as they would be sent: NAME|FILE [-n 5] [--seed N] [--text]", sampleWorkload},
-		{"lint", "what is odd about it; --arrival LAW: that its times are said to follow, --max-model-len N", lintWorkload},
-		{"convert", "its requests in another format: pitot workload convert IN --to pitot|mooncake|timed_trace|aiperf|openai [-o OUT]", convertWorkload},
+		{"list", "", "list the presets", "", listWorkloads},
+		{"show", "NAME|FILE…", "show lengths, gaps between arrivals and sources", "--html FILE writes a page with charts", showWorkload},
+		{"stats", "NAME|FILE", "summarize the requests of a preset, trace or file of prompts", "--tokenizer FILE counts tokens as the model does", workloadStats},
+		{"profile", "LOG… -o FILE", "make a profile of logs, without their text",
+			"The profile reports only what at least --k requests of --clients clients share", profileWorkload},
+		{"sample", "NAME|FILE", "print requests as they would be sent", "-n 5 is how many, --seed N draws others, --text prints the prompts alone", sampleWorkload},
+		{"lint", "FILE", "report oddities of a file", "--arrival LAW tests its times against that law, --max-model-len N finds requests that are too long", lintWorkload},
+		{"convert", "IN --to FORMAT", "write the requests in another format",
+			"The formats are " + strings.Join(workload.ConvertTo(), ", ") + ". -o OUT is the file to write", convertWorkload},
 	}
 }
 
@@ -383,10 +385,18 @@ func convertWorkload(e *Env, args []string) error {
 	return nil
 }
 
-func workloadHelp(w io.Writer) {
-	fmt.Fprint(w, "pitot workload ACTION\n\nWhat can be asked of a target with --workload NAME.\n\n")
+func workloadHelp() manual {
+	actions := section{Group: config.Group{Title: "Actions", Topic: "actions"}}
 	for _, a := range workloadActions() {
-		fmt.Fprintf(w, "  %-10s %s\n", a.name, a.about)
+		actions.items = append(actions.items, item{name: a.name, head: strings.TrimSpace(a.name + " " + a.args), brief: a.about, text: strings.TrimSuffix(a.about+". "+a.flags, ". ")})
+	}
+	return manual{sections: []section{actions},
+		about: "List, inspect and convert workloads (presets, traces, prompts).",
+		usage: "pitot workload ACTION [arguments]",
+		examples: `pitot workload list
+			pitot workload show chat
+			pitot workload stats trace.jsonl
+			pitot workload convert prompts.json --to mooncake -o trace.jsonl`,
 	}
 }
 

@@ -67,7 +67,7 @@ func (p *Plan) checkFind() error {
 	if p.SLO.IsNone() {
 		hint := `write one, as --slo "p99 ttft<500ms, p99 tpot<50ms", or take one by its name:`
 		for _, s := range slo.Presets() {
-			hint += fmt.Sprintf("\n      --slo %-33s %s", s.Name, s.Spec) // pitot find --help has whose they are
+			hint += fmt.Sprintf("\n      --slo %-33s %s", s.Name, s.Spec) // pitot find --help=slo shows their sources
 		}
 		return say.Errorf("no SLO given").WithHint(hint)
 	}
@@ -80,7 +80,7 @@ func (p *Plan) checkFind() error {
 func (p *Plan) checkTarget(v Verb) error {
 	switch {
 	case p.Spec == "" && p.Resume && p.Out != "": // else it is in the config.yaml there
-		return say.Errorf("%s holds nothing to resume", p.Out).WithHint("name the directory of the run to go on with, or a target to begin with")
+		return say.Errorf("%s holds nothing to resume", p.Out).WithHint("name the directory of the run to continue, or a target to begin with")
 	case p.Spec == "":
 		return noTarget(v)
 	}

@@ -153,21 +153,21 @@ func TestMistakes(t *testing.T) {
 		{sources{args: "--rat 4"}, "unknown flag --rat", "did you mean --rate?"},
 		{sources{args: "--conc 4"}, "unknown flag --conc", "did you mean --concurrency?"},
 		{sources{args: "--hlep"}, "unknown flag --hlep", "did you mean --help?"},
-		{sources{args: "--wibble"}, "unknown flag --wibble", "see --help"},
+		{sources{args: "--wibble"}, "unknown flag --wibble", "see --help=all"},
 		{sources{args: "--port 1"}, "unknown flag --port", "--port belongs to another verb"},
 		{sources{args: "--request-rate 4"}, "unknown flag --request-rate", "write --rate"},
 		{sources{args: "--num-prompts=4"}, "unknown flag --num-prompts", "write --requests"},
 		{sources{args: "--api-key=sk-secret"}, "unknown flag --api-key", "a key is never an argument, where others can read it: export OPENAI_API_KEY, or --key-env VAR, or --key-file FILE"},
-		{sources{args: "--rate"}, "--rate needs a value", "for example --rate R"},
+		{sources{args: "--rate"}, "--rate needs a value", "for example --rate 4"},
 		{sources{args: "--config="}, "--config: empty", "for example --config plan.yaml"},
 		{sources{args: "--rate inf"}, "--rate: an open loop has no infinite rate", saturate},
 		{sources{args: "--rate=+Inf"}, "--rate: an open loop has no infinite rate", saturate},
 		{sources{env: map[string]string{"PITOT_RATE": "infinity"}}, "PITOT_RATE: an open loop has no infinite rate", saturate},
 		{sources{args: "--config"}, "--config needs a value", "for example --config config.yaml"},
-		{sources{args: "--model --rate 4"}, "--model needs a value", "for example --model NAME"},
-		{sources{args: "--model -- x"}, "--model needs a value", "for example --model NAME"},
-		{sources{args: "--model -h"}, "--model needs a value", "for example --model NAME"},
-		{sources{args: "--model --help"}, "--model needs a value", "for example --model NAME"},
+		{sources{args: "--model --rate 4"}, "--model needs a value", "for example --model meta-llama/Llama-3.1-8B-Instruct"},
+		{sources{args: "--model -- x"}, "--model needs a value", "for example --model meta-llama/Llama-3.1-8B-Instruct"},
+		{sources{args: "--model -h"}, "--model needs a value", "for example --model meta-llama/Llama-3.1-8B-Instruct"},
+		{sources{args: "--model --help"}, "--model needs a value", "for example --model meta-llama/Llama-3.1-8B-Instruct"},
 		{sources{args: "--rate 4 --rate=5"}, "--rate is given twice", "keep one of them"},
 		{sources{args: "--config a --config b"}, "--config is given twice", "keep one of them"},
 		{sources{args: "--insecure false"}, "--insecure takes no value of its own", "write --insecure=false"},
@@ -217,7 +217,7 @@ func TestMistakes(t *testing.T) {
 		{sources{file: "rate: 4\nfoo\n"}, "FILE:2: could not find expected ':'", "a line is KEY: VALUE, for example rate: 4; put quotes around a value that has : # { or [ in it"},
 		{sources{file: "\xff\x00"}, "FILE: invalid leading UTF-8 octet", "this is no text; a config is a YAML file of flags, as rate: 4"},
 		{sources{file: "rate: 4\nrat: 5"}, `FILE:2: unknown key "rat"`, "did you mean rate?"},
-		{sources{file: "\n\nwibble: 5"}, `FILE:3: unknown key "wibble"`, "keys are the names of flags, see pitot run --help"},
+		{sources{file: "\n\nwibble: 5"}, `FILE:3: unknown key "wibble"`, "keys are the names of flags, see pitot run --help=all"},
 		{sources{file: "rate: 4\nduration: 60"}, `FILE:2: duration: "60" has no unit`, "write 60s or 60ms"},
 		{sources{file: "rate: 4\nrate: 5"}, "FILE:2: rate is given twice, first on line 1", "keep one of them"},
 		{sources{file: "rate: [4, 5]"}, "FILE:1: rate: want one value, not a list", "write KEY: VALUE; put quotes around a value that has : # { or [ in it"},
@@ -458,13 +458,16 @@ func TestKeptNotes(t *testing.T) {
 }
 
 // Help is asked for by -h and --help, but not in the place of a value.
-func TestAsksForHelp(t *testing.T) {
+func TestHelpAsked(t *testing.T) {
 	for args, want := range map[string]bool{
 		"-h": true, "--help": true, "-help": true, "sim:fixed --rate 5 --help": true, "--quiet -h": true, "--rate=5 -h": true, "--unknown -h": true,
-		"": false, "sim:fixed --rate 5 --model -h": false, "--config --help": false, "--model=-h": false, "-- -h": false, "--help=x": false,
+		"": false, "sim:fixed --rate 5 --model -h": false, "--config --help": false, "--model=-h": false, "-- -h": false, "--help=x": true, "--rate=5 -h=slo": true,
 	} {
-		if got := AsksForHelp(VerbRun, strings.Fields(args)); got != want {
+		if _, got := HelpAsked(VerbRun, strings.Fields(args)); got != want {
 			t.Errorf("%s: %v", args, got)
 		}
+	}
+	if topic, _ := HelpAsked(VerbRun, []string{"mock:fixed", "--help=slo", "--quiet"}); topic != "slo" {
+		t.Errorf("topic %q", topic)
 	}
 }

@@ -30,22 +30,25 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// settingsPage is docs/reference/settings.md: all settings in tables, and how they stand to
-// each other.
+// settingsPage is docs/reference/settings.md: all settings in tables, and how they depend
+// on each other.
 func settingsPage() string {
 	var b strings.Builder
 	b.WriteString(`# Settings
 
-Every setting is a flag, or, if it is seldom used, ` + "`--set KEY=VALUE`" + `. It is also a key of the same
-name in a YAML file (` + "`--config FILE`" + `; the ` + "`config.yaml`" + ` of a run repeats it) and a variable:
-` + "`PITOT_`" + ` and its name in capitals, with _ for -. A flag overrides a variable, and a variable a file.
+Every setting is a flag, a key of the same name in a YAML file (` + "`--config FILE`" + `), and a variable:
+` + "`PITOT_`" + ` and its name in capitals, with _ for -. Rarely used ones have ` + "`--set KEY=VALUE`" + ` instead of a flag.
+The ` + "`config.yaml`" + ` of a run repeats it.
 
-Written from the program's table of settings by ` + "`go test ./internal/config -update`" + `.
+A flag overrides a variable, and a variable overrides a file. An overridden setting is
+ignored if it conflicts with the stronger one.
+
+` + "`go test ./internal/config -update`" + ` writes this page from the program's table of settings.
 `)
 	for _, group := range Groups() {
-		fmt.Fprintf(&b, "\n## %s\n\n| flag | default | verbs | |\n|---|---|---|---|\n", group)
+		fmt.Fprintf(&b, "\n## %s\n\n| flag | default | verbs | |\n|---|---|---|---|\n", group.Title)
 		for _, s := range Settings() {
-			if s.Group != group {
+			if s.Group != group.Title {
 				continue
 			}
 			var verbs []string
@@ -56,7 +59,7 @@ Written from the program's table of settings by ` + "`go test ./internal/config 
 			if s.KeyOnly {
 				flag = strings.Join(s.Args(s.Arg), " ")
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", flag, cell(s.DefaultDescription()), strings.Join(verbs, ", "), cell(s.Help+s.relations()))
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", flag, cell(s.DefaultDescription()), strings.Join(verbs, ", "), cell(s.HelpText()+s.relations()))
 		}
 	}
 	return b.String()
@@ -67,32 +70,17 @@ func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`).Replace(text)
 }
 
-// relations says how a setting stands to others, and to the kinds of target.
+// relations describes how a setting depends on others, in parentheses.
 func (s *Setting) relations() string {
 	var out []string
 	if s.IsRepeatable() {
-		out = append(out, "may be given more than once")
+		out = append(out, "repeatable")
 	}
-	switch s.Targets {
-	case EmbeddedTargets:
-		out = append(out, "of mock: and sim: targets `?"+s.TargetKey()+"=`")
-	case MockTargets:
-		out = append(out, "of mock: targets `?"+s.TargetKey()+"=`")
-	case SocketTargets:
-		out = append(out, "not for sim:")
+	if s.OfTarget {
+		out = append(out, "in a target `?"+s.TargetKey()+"=`")
 	}
-	if s.Alternative != nil {
-		out = append(out, "or --"+s.Alternative.To)
-	}
-	for _, c := range s.Clashes {
-		not := "not with --" + asFlag(c.With)
-		if s.Unless != "" {
-			not += " but for --" + asFlag(s.Unless)
-		}
-		out = append(out, not)
-	}
-	for _, n := range s.Needs {
-		out = append(out, "only with "+joinFlags(n.AnyOf))
+	for _, r := range s.Relations() {
+		out = append(out, r.How+" "+r.What)
 	}
 	if len(out) == 0 {
 		return ""

@@ -35,8 +35,9 @@ func flagName(a string) (name, value string, has, ok bool) {
 // arguments; behind -- all are arguments.
 func parseFlags(known map[string]*Setting, argv []string) (flags []flagValue, args []string, err error) {
 	all := maps.Clone(known)
-	all["config"] = &Setting{Name: "config", Arg: "FILE", Default: rundir.Config, value: fieldValue(filePath(), func(*Plan) *string { return nil })}
-	all[setFlag] = &Setting{Name: setFlag, Arg: "KEY=VALUE", value: listValue(anything(), func(*Plan) *[]string { return nil })}
+	for _, s := range GeneralFlags() {
+		all[s.Name] = &s
+	}
 	seen := map[string]bool{}
 	for i := 0; i < len(argv); i++ {
 		if argv[i] == "--" {
@@ -69,7 +70,7 @@ func parseFlags(known map[string]*Setting, argv []string) (flags []flagValue, ar
 		default:
 			follower, _, _, flag := flagName(next)
 			if _, is := all[follower]; i+1 >= len(argv) || next == "--" || flag && (is || isHelp(follower)) {
-				return nil, nil, say.Errorf("--%s needs a value", name).WithHint("for example --" + name + " " + exampleOf(s))
+				return nil, nil, say.Errorf("--%s needs a value", name).WithHint("for example --" + name + " " + s.ExampleValue())
 			}
 			value = next
 			i++
@@ -88,6 +89,37 @@ func parseFlags(known map[string]*Setting, argv []string) (flags []flagValue, ar
 // setFlag is the flag of settings that have none of their own.
 const setFlag = "set"
 
+// GeneralFlags returns the flags of every verb with settings. They set no field themselves.
+func GeneralFlags() []Setting {
+	return []Setting{
+		{Name: "config", Group: groupOutput, Common: true, Arg: "FILE", Example: rundir.Config,
+			Brief: "read settings from a YAML file",
+			Help:  "read settings from a YAML file, whose keys are the names of flags. Flags and PITOT_ variables override it",
+			value: fieldValue(filePath(), func(*Plan) *string { return nil })},
+		{Name: setFlag, Group: groupOutput, Arg: "KEY=VALUE", Example: "correlation=0.5",
+			Brief: "set a rarely used key, which has no flag of its own",
+			Help:  "set a rarely used key, which has no flag of its own. --help=all lists the keys, --help=KEY shows one",
+			value: listValue(anything(), func(*Plan) *[]string { return nil })},
+	}
+}
+
+// FlagsAndKeys returns what the command line of a verb can set, in the order of the table. A verb
+// without keys has no --set, and one without settings no --config.
+func FlagsAndKeys(v Verb) (list []Setting) {
+	keys := false
+	for _, s := range Settings() {
+		if s.AppliesTo(v) {
+			list, keys = append(list, s), keys || s.KeyOnly
+		}
+	}
+	for _, s := range GeneralFlags() {
+		if len(list) > 0 && (keys || s.Name != setFlag) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
 // keyGiven reads the KEY=VALUE of --set.
 func keyGiven(known map[string]*Setting, text string, seen map[string]bool) (flagValue, error) {
 	key, value, valued := strings.Cut(text, "=")
@@ -105,7 +137,7 @@ func keyGiven(known map[string]*Setting, text string, seen map[string]bool) (fla
 	case !s.KeyOnly:
 		return flagValue{}, say.Errorf("--set: %s has a flag", key).WithHint("write --" + key)
 	case !valued && s.Arg != "":
-		return flagValue{}, say.Errorf("--set %s needs a value", key).WithHint("for example --set " + key + "=" + exampleOf(s))
+		return flagValue{}, say.Errorf("--set %s needs a value", key).WithHint("for example --set " + key + "=" + s.ExampleValue())
 	case !valued:
 		value = "true"
 	case !s.IsRepeatable() && seen[setFlag+" "+key]:
@@ -118,30 +150,20 @@ func keyGiven(known map[string]*Setting, text string, seen map[string]bool) (fla
 // isHelp reports whether a flag's name asks for help.
 func isHelp(name string) bool { return name == "help" || name == "h" }
 
-// AsksForHelp reports whether arguments of a verb ask for its help. What stands in the place of a
-// flag's value does not.
-func AsksForHelp(v Verb, argv []string) bool {
+// HelpAsked reports whether arguments of a verb ask for its help, and returns the topic of
+// --help=TOPIC. The value of another flag does not ask.
+func HelpAsked(v Verb, argv []string) (topic string, asked bool) {
 	known := settingsOf(v)
 	for i := 0; i < len(argv) && argv[i] != "--"; i++ {
-		name, _, has, ok := flagName(argv[i])
-		if !ok || has {
-			continue
+		name, value, has, ok := flagName(argv[i])
+		if ok && isHelp(name) {
+			return value, true
 		}
-		if isHelp(name) {
-			return true
-		}
-		if s := known[name]; s != nil && s.Arg != "" || name == "config" || name == setFlag {
+		if s := known[name]; ok && !has && (s != nil && s.Arg != "" || name == "config" || name == setFlag) {
 			i++
 		}
 	}
-	return false
-}
-
-func exampleOf(s *Setting) string {
-	if s.Default != "" {
-		return s.Default
-	}
-	return s.Arg
+	return "", false
 }
 
 func unknownFlag(name string, known map[string]*Setting) error {
@@ -152,16 +174,16 @@ func unknownFlag(name string, known map[string]*Setting) error {
 		}
 	}
 	slices.Sort(names)
-	hint := "see --help"
+	hint := "see --help=all"
 	if s := known[name]; s != nil {
-		return say.Errorf("unknown flag --%s", name).WithHint("it is a key of --config FILE, or " + say.ShellLine(s.Args(exampleOf(s))))
+		return say.Errorf("unknown flag --%s", name).WithHint("it is a key of --config FILE, or " + say.ShellLine(s.Args(s.ExampleValue())))
 	}
 	switch near := say.NearestName(name, names); {
 	case known[name+"s"] != nil:
 		hint = "did you mean --" + name + "s?"
 	case targetSetting(strings.ReplaceAll(name, "-", "_")) != nil:
 		s := targetSetting(strings.ReplaceAll(name, "-", "_"))
-		hint = "a simulated target has it after its question mark: 'mock:fixed?" + s.TargetKey() + "=" + exampleOf(s) + "'"
+		hint = "a simulated target has it after its question mark: 'mock:fixed?" + s.TargetKey() + "=" + s.ExampleValue() + "'"
 		if _, err := slo.Parse("p99 " + name + "<1s"); err == nil {
 			hint += `; a limit is written --slo "p99 ` + name + `<200ms"`
 		}

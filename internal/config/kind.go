@@ -303,7 +303,7 @@ func subAgents() kind[workload.SubAgents] {
 // stops is where answers end.
 func stops() kind[workload.Stop] {
 	return kind[workload.Stop]{parse: workload.ParseStop, write: workload.Stop.String, choices: func() []Choice {
-		return []Choice{{"forced", "at the lengths of --output"}, {"natural", "where the model ends them"}, {"natural(2048)", "likewise, with max_tokens"}}
+		return []Choice{{"forced", "after --output tokens"}, {"natural", "the model decides"}, {"natural(2048)", "the model decides, at most 2,048 tokens"}}
 	}}
 }
 

@@ -20,7 +20,7 @@ func TestSet(t *testing.T) {
 		"--set correlation":       {"--set correlation needs a value", "for example --set correlation=0"},
 		"--set correlation=2":     {"--set correlation: 2 is not between -1 and 1", ""},
 		"--correlation 0.5":       {"unknown flag --correlation", "it is a key of --config FILE, or --set correlation=0"},
-		"--set turn-input=20":     {"--set turn-input without --turns", "say how long conversations are: --turns 4"},
+		"--set turn-input=20":     {"--set turn-input without --turns", "give the length of conversations: --turns 4"},
 		"--set scrape-header=A=b": {"--set scrape-header without --scrape", "it is for the pages"},
 	} {
 		_, _, err := Decode(VerbRun, append([]string{"http://h", "--rate", "1"}, strings.Fields(args)...), nil)

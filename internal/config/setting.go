@@ -1,9 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Verb is a word of the command line that takes settings.
@@ -37,11 +39,16 @@ type Setting struct {
 	Verbs []Verb // that take it
 	Group string
 	Arg   string // placeholder of its value in the help, "" for a switch
-	Help  string
-	Brief string // what the help says of it among those that are used most, a line; "" where it is not
+	// Help is the text: a phrase, or a phrase and sentences, without the last full stop. Further
+	// lines describe values: "cold: nothing".
+	Help string
+
+	Brief   string // a line of at most 60 characters; "" if Help is one
+	Example string // a value to show, "" if the default or the placeholder is enough
+	Common  bool   // shown on the first screen of the help, even of a verb with many settings
 
 	Default string // its value where none is given, as a user would write it; "" for that of the field
-	Unset   string // what the help says in place of a default
+	Unset   string // the help's description of the default, "" for Default
 
 	Alternative *Alternative // the setting that says the same in another way
 	Clashes     []Clash      // settings with which it has no meaning
@@ -155,6 +162,37 @@ func (s *Setting) DefaultDescription() string {
 	}
 	return s.Default
 }
+
+// Summary returns one line about the setting.
+func (s *Setting) Summary() string {
+	text, _ := s.HelpParts()
+	return cmp.Or(s.Brief, text)
+}
+
+// HelpText returns the help as one paragraph.
+func (s *Setting) HelpText() string {
+	text, values := s.HelpParts()
+	for i, v := range values {
+		text += []string{". ", "; "}[min(i, 1)] + v.Name + ": " + v.About
+	}
+	return text
+}
+
+// HelpParts returns the help as a text, and the values that it describes.
+func (s *Setting) HelpParts() (text string, values []Choice) {
+	text, rest, _ := strings.Cut(s.Help, "\n")
+	for line := range strings.Lines(rest) {
+		name, about, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		values = append(values, Choice{name, about})
+	}
+	return text, values
+}
+
+// ExampleValue returns a value to show in help and hints.
+func (s *Setting) ExampleValue() string { return cmp.Or(s.Example, s.Default, s.Arg) }
+
+// Variable returns the environment variable of the setting.
+func (s *Setting) Variable() string { return envName(s.Name) }
 
 // ShownValue gives a value as it may be shown.
 func (s *Setting) ShownValue(v string) string {

@@ -50,7 +50,7 @@ func (e *Embedded) ApplyTarget(target string) (engine string, err error) {
 		if wrong := s.parseInto([]any{e}, value); wrong != nil && err == nil {
 			hint := say.HintOf(wrong)
 			if hint == "" {
-				hint = "for example " + key + "=" + exampleOf(s)
+				hint = "for example " + key + "=" + s.ExampleValue()
 			}
 			err = say.Errorf("%s of %s: %v", key, target, wrong).WithHint(hint)
 		}

@@ -139,3 +139,38 @@ func (p *Plan) checkTargets() error {
 	}
 	return nil
 }
+
+// Relation is a dependency of a setting on others, or on the target: "not with", "--rate".
+type Relation struct{ How, What string }
+
+// Relations returns how the setting depends on other settings and on the kind of target.
+func (s *Setting) Relations() (list []Relation) {
+	add := func(how, what string) { list = append(list, Relation{how, what}) }
+	switch s.Targets {
+	case EmbeddedTargets:
+		add("only for", "mock: and sim: targets")
+	case MockTargets:
+		add("only for", "mock: targets")
+	case SocketTargets:
+		add("not for", "sim: targets")
+	case ServerTargets:
+		add("not for", "mock: and sim: targets")
+	}
+	if s.Alternative != nil {
+		add("or", "--"+s.Alternative.To)
+	}
+	var others []string
+	for _, c := range s.Clashes {
+		others = append(others, "--"+asFlag(c.With))
+	}
+	if except := strings.Join(others, ", "); except != "" {
+		if s.Unless != "" {
+			except += ", except with --" + asFlag(s.Unless)
+		}
+		add("not with", except)
+	}
+	for _, n := range s.Needs {
+		add("only with", joinFlags(n.AnyOf))
+	}
+	return list
+}

@@ -22,7 +22,7 @@ func SearchDifferences(before, now *Plan) (list []string) {
 		switch {
 		case !s.AppliesTo(VerbFind) || s.Name == "seed":
 			continue
-		case s.Group != groupWorkload && !slices.Contains(asks, s.Name):
+		case s.Group != groupRequests && !slices.Contains(asks, s.Name):
 			continue
 		case s.Public != nil: // what is kept of it is not all
 			continue

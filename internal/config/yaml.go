@@ -135,7 +135,7 @@ func fileLineError(path string, err error) error {
 
 func (d *decoder) unknownKey(at, key string) error {
 	names := append(d.sortedNames(), "target")
-	hint := "keys are the names of flags, see pitot run --help"
+	hint := "keys are the names of flags, see pitot run --help=all"
 	if n := say.NearestName(key, names); n != "" {
 		hint = "did you mean " + n + "?"
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -217,8 +218,11 @@ func TestSettings(t *testing.T) {
 		if s.Name != strings.ToLower(s.Name) || s.Name == "" {
 			t.Errorf("%q: names are lower case", s.Name)
 		}
-		if s.Help == "" || !slices.Contains(Groups(), s.Group) || len(s.Verbs) == 0 {
+		if !slices.ContainsFunc(Groups(), func(g Group) bool { return g.Title == s.Group }) || len(s.Verbs) == 0 {
 			t.Errorf("%s is in no help", s.Name)
+		}
+		if n := utf8.RuneCountInString(s.Summary()); n == 0 || n > 61 || strings.HasSuffix(s.Help, ".") {
+			t.Errorf("%s: the summary has %d characters, or the text ends in a full stop", s.Name, n)
 		}
 		if !s.isIn(everything) {
 			t.Errorf("%s is in no part", s.Name)
@@ -244,6 +248,11 @@ func TestSettings(t *testing.T) {
 		}
 		if s.Arg == "" && (s.DefaultDescription() != "" || s.IsRepeatable()) {
 			t.Errorf("--%s is no switch", s.Name)
+		}
+		if s.Example != "" {
+			if err := s.parseInto(everything, s.Example); err != nil {
+				t.Errorf("--%s %s: %v", s.Name, s.Example, err)
+			}
 		}
 		for _, c := range s.Choices() {
 			if err := s.parseInto(everything, c.Name); err != nil {

@@ -291,7 +291,7 @@ func (r *reader) readSettings(n *yaml.Node, others []key) (list []Setting, err e
 		if !slices.Contains(names, k.Value) {
 			hint := say.KnownHint(k.Value, names)
 			if near := say.NearestName(k.Value, names); near == "" {
-				hint = "a row has the settings of pitot run, see pitot run --help, and " + strings.Join(namesOf(rowKeys()), " and ")
+				hint = "a row has the settings of pitot run, see pitot run --help=all, and " + strings.Join(namesOf(rowKeys()), " and ")
 			}
 			return nil, say.Errorf("%sunknown key %.60q", r.linePrefix(k.Line), k.Value).WithHint(hint)
 		}

@@ -196,7 +196,7 @@ func WriteKnown(w io.Writer, k *predict.Known, s Style) error {
 	}
 	p.writeTable(t)
 	p.line("")
-	p.writePainted(dim, "Any other model: give a directory with its Hugging Face config.json, as in ./my-model@h100. Names on the hub do too. Several accelerators: 2xh100. Engine settings: pitot predict --help.")
+	p.writePainted(dim, "Any other model: give a directory with its Hugging Face config.json, as in ./my-model@h100. Names on the hub do too. Several accelerators: 2xh100. Engine settings: pitot predict --help=engine.")
 	return p.err
 }
 

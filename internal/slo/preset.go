@@ -7,11 +7,11 @@ type Preset struct{ Name, Spec, Source string }
 func Presets() []Preset {
 	const (
 		mlperf    = "MLPerf Inference rules, datacenter, "
-		agents    = "the shape of Artificial Analysis' AA-AgentPerf of June 2026: so many tokens/s for each agent, first tokens within 15 s; the share of 95 % is chosen here"
+		agents    = "the shape of Artificial Analysis' AA-AgentPerf of June 2026: tokens/s of each agent, first tokens within 15 s; Pitot adds the share of 95 %"
 		distserve = "Zhong et al., DistServe, OSDI 2024, table 1: "
 	)
 	return []Preset{
-		{"chat", "p99 ttft<200ms, p99 tpot<50ms", "a chat that answers at once and faster than one reads"},
+		{"chat", "p99 ttft<200ms, p99 tpot<50ms", "a chat that responds at once and faster than people read"},
 		{"mlperf-llama2-70b", "p99 ttft<2s, p99 tpot<200ms", mlperf + "server"},
 		{"mlperf-llama2-70b-interactive", "p99 ttft<450ms, p99 tpot<40ms", mlperf + "interactive"},
 		{"mlperf-mixtral-8x7b", "p99 ttft<2s, p99 tpot<200ms", mlperf + "server"},

@@ -130,7 +130,7 @@ func ParseFaults(text string) (Faults, error) {
 }
 
 // written is the hint where a fault has not the form of its kind.
-const written = "pitot mock --help lists the faults and how each is written"
+const written = "pitot mock --help=faults lists the faults and how to write them"
 
 func parseFault(text string) (Fault, error) {
 	fields := strings.Split(text, ":")

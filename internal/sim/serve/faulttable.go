@@ -41,14 +41,14 @@ var faultTable = [...]fault{
 	{name: "500", about: "internal server error, with Retry-After if given", retry: true, ends: true, status: http.StatusInternalServerError, apply: serverError},
 	{name: "503", about: "service unavailable, with Retry-After (1s unless given)", lasts: time.Second, retry: true, ends: true, status: http.StatusServiceUnavailable, apply: unavailable},
 	{name: "html", about: "a gateway's 502 page in HTML, with Retry-After if given", retry: true, ends: true, status: http.StatusBadGateway, apply: htmlPage},
-	{name: "slow", about: "the engine hears of the request late", lasts: 2 * time.Second, apply: slow},
+	{name: "slow", about: "the engine gets the request late", lasts: 2 * time.Second, apply: slow},
 	{name: "hang", about: "a header and then nothing, ever", ends: true, apply: hang},
-	{name: "stall", about: "a pause in the middle; then what piled up at once", when: inside, lasts: 2 * time.Second, apply: stall},
+	{name: "stall", about: "a pause in the middle, then all delayed tokens at once", when: inside, lasts: 2 * time.Second, apply: stall},
 	{name: "cut", about: "the connection is closed in the middle", when: inside, ends: true, apply: cut},
 	{name: "reset", about: "the connection is reset in the middle", when: inside, ends: true, apply: reset},
-	{name: "malformed", about: "one more event, which is no JSON", when: inside, apply: malformed},
+	{name: "malformed", about: "an additional event that is not JSON", when: inside, apply: malformed},
 	{name: "error", about: "an error event in the middle, then [DONE]", when: inside, ends: true, apply: errorEvent},
-	{name: "garble", about: "words are wrong; with a number, only if so many are under way", k: 1, apply: func(*stream, Fault) {}},
+	{name: "garble", about: "words are wrong; with a number, only if that many requests run", k: 1, apply: func(*stream, Fault) {}},
 	{name: "no-done", about: "the body ends without [DONE]", apply: noDone},
 	{name: "no-usage", about: "no usage event", apply: noUsage},
 	{name: "finish-close", about: "the connection is closed after finish_reason", ends: true, apply: finishClose},
@@ -56,11 +56,11 @@ var faultTable = [...]fault{
 	{name: "ping", about: "comments between the events", apply: ping},
 	{name: "coalesce", about: "several events per write", k: 4, apply: coalesce},
 	{name: "split", about: "each event in two writes", apply: split},
-	{name: "gzip", about: "the body is compressed, asked for or not", apply: zip},
+	{name: "gzip", about: "the body is compressed, requested or not", apply: zip},
 	{name: "http10", about: "HTTP/1.0, the body ends with the connection", apply: http10},
-	{name: "slow-accept", about: "a new connection is not looked at", when: connecting, lasts: time.Second},
-	{name: "freeze", about: "the whole server stands still", when: clocked, lasts: time.Second},
-	{name: "wedge", about: "the engine hangs for good; the server goes on answering", when: once},
+	{name: "slow-accept", about: "a new connection waits before it is accepted", when: connecting, lasts: time.Second},
+	{name: "freeze", about: "the whole server stops for a while", when: clocked, lasts: time.Second},
+	{name: "wedge", about: "the engine hangs for good; the server still responds", when: once},
 }
 
 // faultRow finds a row by name, nil if there is none.
@@ -89,7 +89,7 @@ func FaultUsage() string {
 	for _, f := range faultTable {
 		fmt.Fprintf(&b, "%-22s %s\n", f.exampleForm(), f.about)
 	}
-	b.WriteString("429:1%@10s-20s/1m      any of them but the last two: only then, here every minute\n")
+	b.WriteString("429:1%@10s-20s/1m      any but the last two can have a time: here from 10 s to 20 s of each minute\n")
 	return b.String()
 }
 

@@ -118,14 +118,14 @@ func families() []family {
 		{"constant", "constant", "equal gaps", 0, 0, parseConstant},
 		{"gamma", "gamma(0.5)", "gaps with CV 1/√0.5: bursts below 1, more even above", 1, 1, parseGamma},
 		{"on-off", "on-off(5s,20s)", "bursts of 5 s on average, and 20 s without a request", 2, 2, parseOnOff},
-		{"mmpp", "mmpp(0.5:60s,4:10s)", "Poisson at rates that take turns: half for a minute, fourfold for 10 s, on average", 2, mostStates, parseMMPP},
+		{"mmpp", "mmpp(0.5:60s,4:10s)", "Poisson with changing rates: half for a minute, fourfold for 10 s, on average", 2, mostStates, parseMMPP},
 		{"step", "step(3,30s)", "threefold from 30 s on; step(3,30s,60s): until 60 s", 2, 3, parseStep},
 		{"ramp", "ramp(0.5,2,60s)", "from half to twice the rate within a minute", 3, 3, parseRamp},
 		{"sinusoid", "sinusoid(0.5,60s)", "up and down by half, once a minute", 2, 2, parseSinusoid},
 		{"diurnal", "diurnal(10m)", "a day's rates within 10 minutes", 1, 1, parseDiurnal},
 		{"piecewise", "piecewise(FILE)", "rates from a file: SECONDS RATE a line, again from the beginning at its end", 1, 1, parsePiecewise},
-		{"trace", "trace(FILE)", "times from a file, at their own rate or stretched to --rate; trace(FILE,speed=2), trace(FILE,spread) where stamps are rounded", 1, 3, parseTrace},
-		{"profile", "profile(FILE)", "as in the log that a profile was made of, at its own rate or stretched to --rate", 1, 1, parseProfile},
+		{"trace", "trace(FILE)", "times from a file, at their own rate or stretched to --rate; also trace(FILE,speed=2), and trace(FILE,spread) if stamps are rounded", 1, 3, parseTrace},
+		{"profile", "profile(FILE)", "arrivals of a profile of logs, at their own rate or stretched to --rate", 1, 1, parseProfile},
 	}
 }
 
@@ -134,7 +134,7 @@ func ExampleForms() (forms [][2]string) {
 	for _, f := range families() {
 		forms = append(forms, [2]string{f.form, f.about})
 	}
-	return append(forms, [2]string{"0.8*poisson + 0.2*on-off(5s,20s)", "of several, each with its share of the rate"})
+	return append(forms, [2]string{"0.8*poisson + 0.2*on-off(5s,20s)", "a sum: each has its share of the rate"})
 }
 
 // ParseLaw reads the name of a law with what stands in its parentheses, or a sum of such

@@ -83,7 +83,7 @@ func completeConfig(c *engine.Config, h *engine.Host) error {
 		return err
 	}
 	if s := settings(c); s.Check() != nil {
-		return say.Errorf("impossible engine settings: %v", s.Check()).WithHint("the settings are vLLM's; pitot predict --help lists them")
+		return say.Errorf("impossible engine settings: %v", s.Check()).WithHint("the settings are vLLM's; pitot predict --help=engine lists them")
 	}
 	return nil
 }

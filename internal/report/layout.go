@@ -1,0 +1,143 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// The parts of an answer, in their order: the answer in one line, facts with a label each,
+// tables, notes, and what to do next. Each part but the answer begins with an empty line, and
+// a part without content writes nothing.
+
+const (
+	labelWidth = 13 // of the labels of facts, with the space after them
+	mostNotes  = 3  // notes that are shown by default
+	mostRows   = 8  // rows of a table that are shown by default
+)
+
+// labelled is a fact with its label. A fact without a label continues the one above it.
+type labelled struct {
+	Label string
+	Color string   // of the first value, "" for none
+	Value []string // items of the line; empty ones are left out
+}
+
+// note is a sentence below the table. A warning says what limits the numbers.
+type note struct {
+	Text    string
+	Warning bool
+}
+
+// writeAnswer writes the line that an output is read for.
+func (p *printer) writeAnswer(text string) {
+	p.line("")
+	p.writePainted(bold, text)
+}
+
+// writeFacts writes facts with their values under one another.
+func (p *printer) writeFacts(facts []labelled) {
+	first := true
+	for _, f := range facts {
+		value := nonEmpty(f.Value...)
+		if len(value) == 0 {
+			continue
+		}
+		if first {
+			p.line("")
+			first = false
+		}
+		p.writeHanging(f.Color, padLabel(f.Label), strings.Repeat(" ", labelWidth), value...)
+	}
+}
+
+// padLabel returns a label with the space after it.
+func padLabel(label string) string {
+	return label + strings.Repeat(" ", max(labelWidth-utf8.RuneCountInString(label), 1))
+}
+
+// writeNotes writes the first notes, warnings before others, and how to see the rest: more, or
+// "--full" if more is empty. All of them are written if full is set.
+func (p *printer) writeNotes(notes []note, full bool, more string) {
+	if len(notes) == 0 {
+		return
+	}
+	p.line("")
+	p.line("Notes")
+	left := mostNotes
+	for _, warning := range []bool{true, false} {
+		for _, n := range notes {
+			switch {
+			case n.Warning != warning:
+				continue
+			case left == 0 && !full:
+				continue
+			case left > 0:
+				left--
+			}
+			mark := "·"
+			if warning {
+				mark = p.style.paint(yellow, "!")
+			}
+			p.writeHanging("", "  "+mark+" ", "    ", n.Text)
+		}
+	}
+	if hidden := len(notes) - mostNotes; hidden > 0 && !full {
+		if more == "" {
+			more = "--full"
+		}
+		p.linePainted(dim, fmt.Sprintf("    +%d more: %s", hidden, more))
+	}
+}
+
+// writeNext writes the command to run next and where the report is; either may be empty.
+func (p *printer) writeNext(next, report string) {
+	if next+report != "" {
+		p.line("")
+	}
+	p.writeCommand("Next", next)
+	p.writeCommand("Report", report)
+}
+
+// writeCommand writes a shell command or a path after a label. A long command is continued on
+// the next line as a shell reads it.
+func (p *printer) writeCommand(label, command string) {
+	if command == "" {
+		return
+	}
+	indent := padLabel(label)
+	for _, l := range breakCommand(command, p.textWidth()-labelWidth) {
+		p.line("%s%s", indent, l)
+		indent = strings.Repeat(" ", labelWidth)
+	}
+}
+
+// breakCommand breaks a shell command before its flags so that its lines have a width, as far as
+// that is possible.
+func breakCommand(command string, width int) (lines []string) {
+	at := ""
+	for i, part := range strings.Split(command, " --") {
+		if i > 0 {
+			part = "--" + part
+		}
+		switch {
+		case at == "":
+			at = part
+		case strings.Count(at, "'")%2 == 1: // within quotes
+			at += " " + part
+		case utf8.RuneCountInString(at)+1+utf8.RuneCountInString(part)+2 > width:
+			lines = append(lines, at+" \\")
+			at = "  " + part
+		default:
+			at += " " + part
+		}
+	}
+	return append(lines, at)
+}
+
+// firstRows returns a table of at most so many rows, and how many are left out.
+func (t Table) firstRows(most int) (Table, int) {
+	left := max(len(t.Rows)-most, 0)
+	t.Rows = t.Rows[:len(t.Rows)-left]
+	return t, left
+}

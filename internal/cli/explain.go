@@ -21,7 +21,7 @@ func explainVerb(_ context.Context, e *Env) (int, error) {
 		return Usage, err
 	}
 	if len(dirs) != 1 {
-		return Usage, say.Errorf("explain takes one run, and %d are named", len(dirs)).WithHint("name its directory, as in pitot explain runs/NAME: the report of a run ends with it")
+		return Usage, say.Errorf("explain needs one run directory, not %d", len(dirs)).WithHint("for example pitot explain runs/NAME")
 	}
 	measured, err := openRun(dirs[0], e.Stderr)
 	if measured == nil {
@@ -31,7 +31,9 @@ func explainVerb(_ context.Context, e *Env) (int, error) {
 	progress := func(load string, done, of int) {
 		view.Line(fmt.Sprintf("explaining %s: load %d of %d", load, done+1, of))
 	}
-	x, err := inspect.Run(dirs[0], measured, inspect.Options{Deployment: p.Deployment, Progress: progress})
+	x, err := inspect.Run(dirs[0], measured, inspect.Options{
+		Deployment: p.Deployment, Progress: progress, AtLimit: !e.Display.Full && !p.Save && p.Format != "json",
+	})
 	view.close()
 	if err != nil {
 		return Usage, err
@@ -80,18 +82,18 @@ func concludedModel(measured *result.Run, dir string) report.Model {
 func explainHelp(w io.Writer) {
 	fmt.Fprint(w, `pitot explain RUN [--deployment MODEL@GPU[?settings]]
 
-Says what limits a run, load by load: the cause of each limit that was not met (of
-p90 TTFT, mean TPOT and p90 stall where all were), the numbers that speak for it
-and where they were read, what it is not, how sure that is, what would confirm it,
-and the one setting to try next.
+Finds what limits a run: the cause of each limit that was missed (of p90 TTFT, mean
+TPOT and p90 stall if all were met), the evidence, what was ruled out, how sure it
+is, how to confirm it, and one setting to try. For a search it explains the load
+at the limit; --full explains every load, with all evidence.
 
-The client's own times are held against twins of the deployment, which serve the
-same requests with one cause relieved after the other. Of a server the deployment
-must be said; sim: and mock: have theirs in the target. Where it cannot be told,
-it says "not known", why, and what would tell. docs/why.md tells how to read it.
+Pitot simulates the deployment with the same requests, relieving one cause after
+the other. For a real server, name it with --deployment; sim: and mock: targets
+have theirs. If the cause is not known, explain says why, and how to find out.
+docs/why.md shows how to read it.
 
-A run that does not meet its --slo has this in run.json, in short; with --save all
-of it is put there, and report and compare go by it.
+run.json of a run that misses its --slo has a short form of this. --save puts all
+of it there, and report and compare use it.
 
 `)
 	printSettings(w, config.VerbExplain)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -23,7 +24,7 @@ type labelled struct {
 	Value []string // items of the line; empty ones are left out
 }
 
-// note is a sentence below the table. A warning says what limits the numbers.
+// note is a sentence below the table. A warning limits the numbers above it.
 type note struct {
 	Text    string
 	Warning bool
@@ -140,4 +141,30 @@ func (t Table) firstRows(most int) (Table, int) {
 	left := max(len(t.Rows)-most, 0)
 	t.Rows = t.Rows[:len(t.Rows)-left]
 	return t, left
+}
+
+// writeColumns writes a table with its numbers to the right, and words to the left in the first
+// column and in others that are named.
+func (p *printer) writeColumns(t Table, words ...int) {
+	widths := t.widths()
+	for i, row := range append([][]string{t.Head}, t.Rows...) {
+		var b strings.Builder
+		for k, cell := range row {
+			cell = withoutControls(cell)
+			pad := strings.Repeat(" ", widths[k]-utf8.RuneCountInString(cell))
+			switch {
+			case k == 0:
+				b.WriteString(cell + pad)
+			case slices.Contains(words, k):
+				b.WriteString("  " + cell + pad)
+			default:
+				b.WriteString("  " + pad + cell)
+			}
+		}
+		code := ""
+		if i == 0 {
+			code = dim
+		}
+		p.linePainted(code, strings.TrimRight(b.String(), " "))
+	}
 }

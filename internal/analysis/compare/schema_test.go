@@ -94,11 +94,11 @@ type generator struct {
 
 // words are the values of fields that have no others.
 var words = map[string][]string{
-	"Row.Unit":      {"ms", "/s", "users", "share", "$", "tokens", "count"},
-	"Row.ChangeIn":  {"ratio", "share"},
-	"Row.Verdict":   {Slower, Faster, Worse, Better, Equivalent, Undistinguished, OtherInstrument},
-	"Verdict.Word":  {Slower, Faster, Worse, Better, Equivalent, Undistinguished, OtherInstrument, NotCompared, Mixed},
-	"Outcome.State": {Fired, RuledOut, Undecided, NotJudged},
+	"Row.Unit":         {"ms", "/s", "users", "share", "$", "tokens", "count"},
+	"Row.ChangeIn":     {"ratio", "share"},
+	"Row.Verdict":      {Slower, Faster, Worse, Better, Equivalent, Undistinguished, Unconfirmed, OtherInstrument},
+	"Verdict.Word":     {Slower, Faster, Worse, Better, Equivalent, Undistinguished, OtherInstrument, NotCompared, Mixed},
+	"Resolution.State": {Fired, RuledOut, Undecided, NotJudged},
 }
 
 func (g *generator) of(t reflect.Type) map[string]any {

@@ -53,7 +53,7 @@ func TestComparisonFacesAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := report.BuildComparison(c)
 			var text, md strings.Builder
-			for _, err := range []error{m.WriteTerminal(&text, report.Style{}), m.WriteMarkdown(&md)} {
+			for _, err := range []error{m.WriteTerminal(&text, report.Style{Full: true}), m.WriteMarkdown(&md)} {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -76,7 +76,7 @@ func TestComparisonFacesAgree(t *testing.T) {
 					if k >= len(c.Pairs[i].Rows) { // what searches found
 						continue
 					}
-					if r := c.Pairs[i].Rows[k]; row[3] != say.RelativeChange(r.Change, r.OfShare()) || row[0] != r.Metric+report.NameMark(&r) {
+					if r := c.Pairs[i].Rows[k]; row[3] != say.RelativeChange(r.Change, r.OfShare()) || row[0] != report.MetricLabel(r.Metric)+report.NameMark(&r) {
 						t.Errorf("row %v is not %+v", row, r)
 					}
 				}

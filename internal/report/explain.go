@@ -212,7 +212,7 @@ func pointSentence(x *inspect.Explanation, p *inspect.ExplainedPoint) string {
 	d := &p.Symptoms[0]
 	switch {
 	case d.Primary.Cause == explain.Unknown:
-		return say.Sentence(strings.TrimPrefix(d.Primary.Claim, explain.UnknownBecause)) + "."
+		return say.Sentence(strings.TrimPrefix(d.Primary.Claim, explain.UnknownBecause))
 	case p.Met == result.Yes && d.IsLightLoad():
 		return "The SLO is met here, and twice the load would hardly change " + symptomName(d.Symptom) + "."
 	case p.Met == result.Yes:

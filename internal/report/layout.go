@@ -58,24 +58,29 @@ func padLabel(label string) string {
 }
 
 // writeNotes writes the first notes, warnings before others, and how to see the rest: more, or
-// "--full" if more is empty. All of them are written if full is set.
+// "--full" if more is empty. It writes all of them if full is set.
 func (p *printer) writeNotes(notes []note, full bool, more string) {
+	most := mostNotes
+	if full {
+		most = len(notes)
+	}
+	p.writeFirstNotes(notes, most, more)
+}
+
+// writeFirstNotes does it with another number of notes.
+func (p *printer) writeFirstNotes(notes []note, most int, more string) {
 	if len(notes) == 0 {
 		return
 	}
 	p.line("")
 	p.line("Notes")
-	left := mostNotes
+	left := most
 	for _, warning := range []bool{true, false} {
 		for _, n := range notes {
-			switch {
-			case n.Warning != warning:
+			if n.Warning != warning || left == 0 {
 				continue
-			case left == 0 && !full:
-				continue
-			case left > 0:
-				left--
 			}
+			left--
 			mark := "·"
 			if warning {
 				mark = p.style.paint(yellow, "!")
@@ -83,7 +88,7 @@ func (p *printer) writeNotes(notes []note, full bool, more string) {
 			p.writeHanging("", "  "+mark+" ", "    ", n.Text)
 		}
 	}
-	if hidden := len(notes) - mostNotes; hidden > 0 && !full {
+	if hidden := len(notes) - most; hidden > 0 {
 		if more == "" {
 			more = "--full"
 		}

@@ -334,7 +334,7 @@ func explainPoint(dir string, measured *result.Run, i int, samples *telemetry.Sa
 	p := &measured.Points[i]
 	out := pointOf(measured, i)
 	if why := cmp.Or(out.Limited, out.Failed); why != "" {
-		out.NoFinding = say.Sentence(why) + "."
+		out.NoFinding = say.Sentence(why)
 		return out, false
 	}
 	r, err := predict.ReadRun(dir, int32(i))

@@ -47,7 +47,7 @@ func loadText(v config.Verb, p *config.Plan) (text string) {
 		kind = " conversations/s, " + p.Arrival
 	}
 	if p.IsClosedLoop() || v == config.VerbRun && !p.Open() {
-		kind = " users who wait for their answers"
+		kind = " users who wait for each response"
 	}
 	var loads []string
 	for _, x := range p.Loads {
@@ -59,11 +59,11 @@ func loadText(v config.Verb, p *config.Plan) (text string) {
 	case v == config.VerbFind && p.At > 0:
 		text = givenNumber(p.At) + kind
 	case v == config.VerbFind:
-		text = "what meets " + p.SLO.String()
+		text = "highest that meets " + p.SLO.String()
 	case len(loads) > 0:
 		text = strings.Join(loads, ", ") + kind
 	default:
-		text = fmt.Sprintf("%d loads, chosen as the curve goes", p.Points)
+		text = fmt.Sprintf("%d loads, chosen during the sweep", p.Points)
 	}
 	if v == config.VerbSweep && p.Repeat > 1 {
 		text += fmt.Sprintf("; each %d times", p.Repeat)
@@ -97,7 +97,7 @@ func writeDryRun(ctx context.Context, w io.Writer, v config.Verb, p *config.Plan
 	e := estimatePlan(v, p, residence)
 	about := func(x float64, unit string) string {
 		if x == 0 {
-			return "not known beforehand"
+			return "unknown"
 		}
 		text := "about " + say.Count(int64(math.Round(x))) + unit
 		if e.AtLeast {
@@ -119,16 +119,19 @@ func writeDryRun(ctx context.Context, w io.Writer, v config.Verb, p *config.Plan
 	lines := []string{
 		"target    " + p.Spec,
 		"load      " + loadText(v, p),
-		"requests  " + about(e.Requests, included),
-		"input     " + about(e.Input, " tokens"),
-		"output    " + output,
-		"time      " + timeText(&e, p.Kind() == config.KindSim),
 	}
+	if e.Requests == 0 && e.Input == 0 && e.Output == 0 {
+		lines = append(lines, "size      "+sizeText(v))
+	} else {
+		lines = append(lines, "requests  "+about(e.Requests, included), "input     "+about(e.Input, " tokens"), "output    "+output)
+	}
+	at := len(lines) // where the time is
+	lines = append(lines, "time      "+timeText(&e, p.Kind() == config.KindSim))
 	if v == config.VerbFind && p.At == 0 {
 		lines = append(lines, "gives     "+outlookText(p))
 	}
 	if n := e.Probes; n.Requests > 0 {
-		lines = slices.Insert(lines, 5, fmt.Sprintf("probes    %s, %s tokens in and %s out besides, to find out what the target takes",
+		lines = slices.Insert(lines, at, fmt.Sprintf("probes    %s more, %s tokens in and %s out, to find out what the target accepts",
 			say.Plural(n.Requests, "request"), say.Count(int64(math.Round(n.Input))), say.Count(int64(math.Round(n.Output)))))
 	}
 	if v == config.VerbRun && p.Open() {
@@ -189,6 +192,14 @@ func fleetText(v config.Verb, p *config.Plan) string {
 	return "up to " + by.String()
 }
 
+// sizeText says why the number of requests is not known.
+func sizeText(v config.Verb) string {
+	if v == config.VerbFind {
+		return "depends on the search"
+	}
+	return "depends on how fast the server responds"
+}
+
 // timeText says how long it takes.
 func timeText(e *estimate.Estimate, simulated bool) string {
 	unit := time.Second
@@ -206,9 +217,9 @@ func timeText(e *estimate.Estimate, simulated bool) string {
 	case e.AtLeast && simulated:
 		return "at least " + takes + ", simulated"
 	case e.AtLeast:
-		return fmt.Sprintf("at least %s; where a request alone takes over 1.8 s, its time is the measure of the windows: up to about %s", takes, say.Duration(e.Longest.Round(10*time.Minute)))
+		return fmt.Sprintf("at least %s; up to about %s if one request alone takes over 1.8 s", takes, say.Duration(e.Longest.Round(10*time.Minute)))
 	}
-	return takes + ", and until the last answer has ended"
+	return takes + ", plus the last responses"
 }
 
 // outlookText says what a search will come to, by what the capacity is: that is not

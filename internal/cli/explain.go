@@ -20,7 +20,7 @@ func explainVerb(_ context.Context, e *Env) (int, error) {
 		return Usage, err
 	}
 	if len(dirs) != 1 {
-		return Usage, say.Errorf("explain takes one run, and %d are named", len(dirs)).WithHint("name its directory, as in pitot explain runs/NAME: the report of a run ends with it")
+		return Usage, say.Errorf("explain needs one run directory, not %d", len(dirs)).WithHint("for example pitot explain runs/NAME")
 	}
 	measured, err := openRun(dirs[0], e.Stderr)
 	if measured == nil {
@@ -30,7 +30,9 @@ func explainVerb(_ context.Context, e *Env) (int, error) {
 	progress := func(load string, done, of int) {
 		view.Line(fmt.Sprintf("explaining %s: load %d of %d", load, done+1, of))
 	}
-	x, err := inspect.Run(dirs[0], measured, inspect.Options{Deployment: p.Deployment, Progress: progress})
+	x, err := inspect.Run(dirs[0], measured, inspect.Options{
+		Deployment: p.Deployment, Progress: progress, AtLimit: !e.Display.Full && !p.Save && p.Format != "json",
+	})
 	view.close()
 	if err != nil {
 		return Usage, err
@@ -83,7 +85,7 @@ func explainHelp() manual {
 		examples: `pitot explain runs/before
 			pitot explain runs/before --deployment 'llama-3.1-8b@h100?max_num_seqs=256'`,
 		notes: `Pitot explains, with evidence, each limit of the SLO that was not met. Without an SLO it explains p90 TTFT,
-mean TPOT and p90 stall. It simulates the deployment and removes one possible cause after
-another. A run on a mock: or sim: target has its deployment in the target.`,
+mean TPOT and p90 stall. For a search it explains the load at the limit; --full explains every load.
+Pitot simulates the deployment and removes one possible cause after another. A run on a mock: or sim: target has its deployment in the target.`,
 	}
 }

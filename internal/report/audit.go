@@ -116,14 +116,27 @@ func CheckVerdict(w io.Writer, levels []*audit.Level) {
 		return
 	}
 	near, wide := levelsWithin(levels, .1), levelsWithin(levels, 1)
-	text := withinText(near, "0.1 ms")
-	switch {
-	case len(wide) == 0:
-		text = withinText(wide, "1 ms")
-	case len(near) < len(wide): // else the wider limit adds nothing
-		text += ", and " + withinText(wide, "1 ms")
+	var reach []string
+	var facts []labelled
+	add := func(levels []*audit.Level, limit string) {
+		reach = append(reach, reachText(levels, limit))
+		facts = append(facts, labelled{Label: limit, Value: []string{figuresOf(levels)}})
 	}
-	fmt.Fprintf(w, "This machine measures %s.\n", text)
+	if len(near) > 0 {
+		add(near, "0.1 ms")
+	}
+	if len(near) < len(wide) { // else the wider limit adds nothing
+		add(wide, "1 ms")
+	}
+	if len(reach) == 0 {
+		fmt.Fprintln(w, "Not accurate to 1 ms at any level.")
+	} else {
+		fmt.Fprintf(w, "Accurate %s.\n", strings.Join(reach, ", "))
+	}
+	newPrinter(w, Style{}).writeFacts(facts)
+	if len(facts) > 0 {
+		fmt.Fprintln(w)
+	}
 	if text := worstWorkerText(levels); text != "" {
 		fmt.Fprintln(w, text)
 	}
@@ -217,16 +230,13 @@ func levelsWithin(levels []*audit.Level, limit float64) []*audit.Level {
 	return levels
 }
 
-// withinText says how far a limit was kept.
-func withinText(levels []*audit.Level, limit string) string {
-	if len(levels) == 0 {
-		return "not all figures within " + limit
-	}
-	reach, l := "up to", levels[len(levels)-1]
+// reachText says up to how many streams an error was kept: "to 1 ms up to 10 streams".
+func reachText(levels []*audit.Level, limit string) string {
+	reach := "up to"
 	if len(levels) == 1 {
 		reach = "at"
 	}
-	return fmt.Sprintf("%s within %s %s %s (%s tok/s)", figuresOf(levels), limit, reach, say.Plural(l.Streams, "stream"), say.Count(int64(l.ChunksPerS)))
+	return fmt.Sprintf("to %s %s %s", limit, reach, say.Plural(levels[len(levels)-1].Streams, "stream"))
 }
 
 // figuresOf names the figures that any of the levels could give, and from how

@@ -94,7 +94,8 @@ func (m *AnswerModel) answerFromCapacities(p *compare.Pair, v compare.Verdict) {
 	a, b := &p.Capacity.A, &p.Capacity.B
 	unit := LoadSuffix(p.Capacity.Over)
 	if v.Word == compare.NotCompared {
-		m.Basis = noCapacity(p)
+		m.Basis = texts{noCapacity(p)}
+		m.More.addText("To continue the search: pitot find --continue RUN.")
 		return
 	}
 	word := ": capacity "
@@ -118,16 +119,17 @@ func (m *AnswerModel) answerFromCapacities(p *compare.Pair, v compare.Verdict) {
 		change = fmt.Sprintf("between %s and %s (90 %%)", say.RelativeChange(*p.Capacity.ChangeAtLeast, false), say.RelativeChange(*p.Capacity.ChangeAtMost, false))
 	}
 	if v.Word == compare.Undistinguished && v.Why != "" {
-		m.Claim, m.Basis, m.Aside, m.More = said, "", false, nil
+		m.Claim, m.Basis, m.Aside, m.More = said, nil, false, nil
 		if change != "" {
-			m.Claim += ": " + change
+			m.Claim = p.B + " against " + p.A + ": capacity " + change
+			m.More.addText(said + ".")
 		}
-		m.More.addText("no verdict on the systems ("+v.Why+")", moreLaunches())
+		m.More.addText("No verdict on the systems ("+v.Why+").", moreLaunches())
 	} else {
-		m.More.addText(said)
+		m.More.addText(said + ".")
 	}
 	if x, y := a.USDPerMOutput, b.USDPerMOutput; x != nil && y != nil {
-		m.More.addFormat("$%s against $%s per million output tokens within the SLO", say.Quantity(*y), say.Quantity(*x))
+		m.More.addFormat("$%s against $%s per million output tokens within the SLO.", say.Quantity(*y), say.Quantity(*x))
 	}
 }
 
@@ -159,5 +161,5 @@ func noCapacity(p *compare.Pair) string {
 	if !p.Capacity.B.IsKnown() {
 		without = append(without, p.B)
 	}
-	return "nothing is known of the capacity of " + strings.Join(without, " and ") + ": pitot find --continue RUN goes on with it"
+	return "nothing is known of the capacity of " + strings.Join(without, " and ")
 }

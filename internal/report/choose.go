@@ -7,97 +7,122 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"pitot/internal/analysis/choose"
 	"pitot/internal/say"
 	"pitot/internal/sim/engines"
 )
 
-// How a choice of deployments is told: the cheapest first, and what may be as cheap.
+// A choice of deployments in words: the cheapest first, and the options that may be as cheap.
+
+// realServers says how far the twin was from the servers that Pitot measured (docs/trust-twin.md,
+// "On an H100 and an H200").
+const realServers = "On the two real servers that Pitot measured, TPOT was within 19 % and TTFT up to 3.1 times as long, by a slow host."
 
 // ChoiceModel holds what a report shows of a choice.
 type ChoiceModel struct {
-	Answer  string     // which deployment, for how much
-	Facts   [][]string // of it, a line each
-	Options Table
-	Legend  texts
-	Remarks texts    // what a reader must know of the numbers
-	Start   []string // commands, a line each
-	Verify  []string
-	Choice  *choose.Choice
+	Answer   string       // which deployment, for how much
+	Facts    []ChoiceFact // of it, a line each
+	Workload ChoiceFact
+	Options  Table
+	Legend   texts
+	Remarks  texts    // what a reader must know of the numbers
+	Start    []string // commands, a line each
+	Verify   []string
+	Choice   *choose.Choice
+}
+
+// ChoiceFact is a line about an option, with its label. One without a label continues the line
+// above.
+type ChoiceFact struct {
+	Label  string
+	Values []string
 }
 
 // BuildChoice makes the model.
 func BuildChoice(x *choose.Choice) ChoiceModel {
 	m := ChoiceModel{Choice: x}
-	asked := fmt.Sprintf("%s · %s · %s tokens in and %s out on average", x.Model, x.SLO, say.Count(int(x.Input+0.5)), say.Count(int(x.Output+0.5)))
+	workload := ChoiceFact{"Workload", []string{
+		x.Model, x.SLO, fmt.Sprintf("%s tokens in, %s out (mean)", say.Count(int(x.Input+0.5)), say.Count(int(x.Output+0.5))),
+	}}
 	if x.Turns > 0 {
-		asked += fmt.Sprintf(" · conversations of %s requests on average", say.Quantity(x.Turns))
+		workload.Values = append(workload.Values, fmt.Sprintf("conversations of %s requests (mean)", say.Quantity(x.Turns)))
 	}
 	if len(x.Options) == 0 {
-		m.Answer = "no deployment meets the limits, however light the load"
-		m.Facts = [][]string{strings.Split(asked, " · ")}
+		m.Answer = "No deployment meets " + x.SLO + ", at any load"
+		m.Workload = workload
 		m.Remarks = append(describeFailures(x), candidatesLooked(x))
 		return m
 	}
 	best := &x.Options[0]
-	m.Answer = "take " + describeOption(best)
-	if x.Rate > 0 && isCapacityShort(x, best) {
-		m.Answer = fmt.Sprintf("nothing that was tried carries %s; the nearest is %s", RateText(x, x.Rate), describeOption(best))
-	}
-	if best.PerHour > 0 {
-		price := fmt.Sprintf(": $%s an hour, $%s per million output tokens", formatPrice(best.PerHour), formatPrice(best.PerMillion))
-		if x.Rate == 0 {
-			price = fmt.Sprintf(": $%s per million output tokens, at $%s an hour", formatPrice(best.PerMillion), formatPrice(best.PerHour))
-		}
-		m.Answer += price
-	}
+	m.Answer = choiceAnswer(x, best)
 	if x.Rate > 0 {
 		m.Facts = append(m.Facts, carriesTogether(x, best)...)
 	} else {
-		m.Facts = append(m.Facts, []string{
-			fmt.Sprintf("an engine carries %s (%s, 80 %%)", RateText(x, best.Capacity), fromTo(best.Interval)), best.Claim + " is reached first",
-		})
+		m.Facts = append(m.Facts, ChoiceFact{"Each carries", []string{
+			fmt.Sprintf("%s (%s, 80 %% interval)", RateText(x, best.Capacity), fromTo(best.Interval)), limitName(best.Claim) + " limits first",
+		}})
 	}
-	m.Facts = append(m.Facts, howSure(x), strings.Split(asked, " · "))
+	m.Facts, m.Workload = append(m.Facts, howSure(x)...), workload
 	if o := asPublished(x); o != nil {
-		m.Facts = append(m.Facts, []string{fmt.Sprintf("%s weights may answer otherwise than the published ones: with %s it is %s%s", best.DType, o.DType, describeOption(o), perHour(o))})
+		m.Facts = append(m.Facts, ChoiceFact{"With " + o.DType, []string{
+			fmt.Sprintf("%s%s; %s changes the model's answers", describeOption(o), perHour(o), best.DType),
+		}})
 	}
 	m.Options, m.Legend = optionTable(x)
-	m.Remarks = append(errorsToExpect(x), describeFailures(x)...)
+	m.Remarks.addText(errorsToExpect(x)...)
+	m.Remarks.addText(describeFailures(x)...)
 	m.Remarks.addText(candidatesLooked(x))
 	switch w := best.Whole; {
 	case w == nil:
 	case w.Router == choose.Session:
-		m.Remarks.addText("this router goes by the header X-Session-ID: have each conversation send its own; behind one that goes by what prompts begin with as many engines miss the limits")
+		m.Remarks.addText("this router needs an X-Session-ID header, one for each conversation. Behind a prefix-aware router this many engines miss the SLO")
 	case w.Router == choose.CacheAware && w.BalanceAbsThreshold == 0 && w.Capacity > 0 && w.Capacity < unevenly*best.Capacity*float64(best.Engines):
-		m.Remarks.addText("this router sends what begins alike, as with one system prompt, to one engine until that has 64 requests more than another (balance_abs_threshold): with light loads few engines work")
+		m.Remarks.addText("this router sends prompts with a common start to one engine until it has 64 requests more than another (balance_abs_threshold). At light loads few engines work")
 	}
 	m.Start = []string{say.ShellLine(best.ServeCommand())}
 	if router := best.RouterCommand(best.WorkerURLs()...); router != nil {
 		m.Start = append(m.Start, say.ShellLine(router))
 	}
 	if best.IsBaseModel() {
-		m.Remarks.addText("the checkpoint in the line below is of the base model: for chats take the one that was trained for them, which is served alike")
+		m.Remarks.addText("the checkpoint is the base model. For chats take the instruct version: its speed is the same")
 	}
 	m.Verify = []string{say.ShellLine(x.VerifyCommand(best, "http://HOST:8000")), say.ShellLine(x.VerifyCommand(best, ""))}
 	return m
 }
 
-// describeOption names an option: "2 engines of 2×h100 each, fp8 weights".
+// choiceAnswer is the deployment to take, and its price.
+func choiceAnswer(x *choose.Choice, best *choose.Option) string {
+	answer := "Take " + describeOption(best)
+	switch {
+	case x.Rate > 0 && isCapacityShort(x, best):
+		answer = "No option that was tried carries " + wantedText(x) + ". Nearest: " + describeOption(best)
+	case x.Rate > 0:
+		answer += " for " + wantedText(x)
+	}
+	if best.PerHour <= 0 {
+		return answer
+	}
+	hour := fmt.Sprintf("$%s an hour", formatPrice(best.PerHour))
+	million := fmt.Sprintf("$%s per million output tokens", say.Quantity(best.PerMillion))
+	if x.Rate == 0 {
+		hour, million = million, hour
+	}
+	answer += ": " + hour
+	if long := answer + ", " + million; utf8.RuneCountInString(long) <= textWidth {
+		return long
+	}
+	return answer
+}
+
+// describeOption names an option: "2 × (2×h100 fp8)".
 func describeOption(o *choose.Option) string {
-	on := "one " + o.Accelerator
+	name := EngineName(o)
 	if o.TensorParallel > 1 {
-		on = fmt.Sprintf("%d×%s", o.TensorParallel, o.Accelerator)
+		name = "(" + name + ")"
 	}
-	weights := o.DType + " weights"
-	if o.Engine != engines.Default().Name {
-		weights += ", " + o.Engine
-	}
-	if o.Engines == 1 {
-		return fmt.Sprintf("one engine on %s, %s", on, weights)
-	}
-	return fmt.Sprintf("%d engines on %s each, %s", o.Engines, on, weights)
+	return fmt.Sprintf("%d × %s", o.Engines, name)
 }
 
 // isCapacityShort says that an option's engines carry less together than is wanted.
@@ -106,36 +131,30 @@ func isCapacityShort(x *choose.Choice, o *choose.Option) bool {
 	return w != nil && (!w.Met || w.Interval != nil && w.Capacity < x.Rate*(1-1e-6))
 }
 
-// carriesTogether says how sure it is that an option's engines carry what is wanted.
-func carriesTogether(x *choose.Choice, o *choose.Option) (facts [][]string) {
+// carriesTogether says how sure it is that an option's engines carry the wanted rate.
+func carriesTogether(x *choose.Choice, o *choose.Option) (facts []ChoiceFact) {
 	n := float64(o.Engines)
 	carried, within := o.Capacity*n, [2]float64{o.Interval[0] * n, o.Interval[1] * n}
 	if w := o.Whole; w != nil && w.Interval != nil {
 		carried, within = w.Capacity, *w.Interval
 	}
-	facts = append(facts, []string{
-		fmt.Sprintf("carries %s (%s, 80 %%)", RateText(x, carried), fromTo(within)),
-		fmt.Sprintf("%s/s wanted", say.Quantity(x.Rate)),
-		fmt.Sprintf("enough with a probability of %s%s, by the errors to expect of the twin", probabilityText(o.Enough), sureText(x.Sure)), o.Claim + " is reached first",
-	})
+	facts = append(facts, ChoiceFact{"Carries", []string{
+		fmt.Sprintf("%s (%s, 80 %% interval)", RateText(x, carried), fromTo(within)), limitName(o.Claim) + " limits first",
+	}})
 	more := ""
 	switch {
 	case x.Sure > 0 && o.NeverSure:
-		more = fmt.Sprintf("no number of engines is enough with a probability of %s: where the twin is too fast by its error no load meets the limits", say.Percent(x.Sure))
+		more = fmt.Sprintf("no number of engines is enough with %s: if the twin is too fast by its error, no load meets the SLO", say.Percent(x.Sure))
 	case o.EnginesFor[1] == 0:
-		more = "where the twin is too fast by its error to expect no number of engines meets the limits"
+		more = "if the twin is too fast by its error, no number of engines meets the SLO"
 	case o.EnginesFor[1] > o.Engines:
-		more = fmt.Sprintf("%s carry it even where the twin is too fast by its error to expect", say.Plural(o.EnginesFor[1], "engine"))
+		more = fmt.Sprintf("%s if the twin is too fast by its error", say.Plural(o.EnginesFor[1], "engine"))
 	}
-	loss := "if it fails nothing is left"
-	if o.Engines > 1 {
-		loss = fmt.Sprintf("if one engine fails the others carry %.0f %% of what is wanted", math.Floor(100*min(o.AfterLoss, 9.99)+1e-6))
-	}
-	facts = append(facts, nonEmpty(more, loss))
+	facts = append(facts, ChoiceFact{"Enough", nonEmpty(fmt.Sprintf("%s likely%s", probabilityText(o.Enough), sureText(x.Sure)), more)})
 	w := o.Whole
 	switch {
 	case w == nil:
-		facts = append(facts, []string{"its engines were not put together: their numbers are of each alone"})
+		facts = append(facts, ChoiceFact{"Together", []string{"not simulated: the numbers are of each engine alone"}})
 	case w.Router != "" && w.Met:
 		nearest := 0
 		for i, t := range w.Times {
@@ -143,11 +162,15 @@ func carriesTogether(x *choose.Choice, o *choose.Option) (facts [][]string) {
 				nearest = i
 			}
 		}
-		facts = append(facts, []string{fmt.Sprintf("all %d together at %s/s, shared out by %s: %s at %s of the limit", o.Engines, say.Quantity(x.Rate), routerName(w.Router), limitName(x.Claims[nearest]), say.PercentNear(w.Times[nearest], 1))})
+		facts = append(facts, ChoiceFact{"Together", []string{fmt.Sprintf("%s: %s is %s of its limit", routerName(w.Router), limitName(x.Claims[nearest]), say.PercentNear(w.Times[nearest], 1))}})
 	case !w.Met:
-		facts = append(facts, []string{fmt.Sprintf("tried together at %s/s they miss the limits: take more", say.Quantity(x.Rate))})
+		facts = append(facts, ChoiceFact{"Together", []string{fmt.Sprintf("at %s they miss the SLO in simulation: take more engines", wantedText(x))}})
 	}
-	return facts
+	loss := "no engine is left"
+	if o.Engines > 1 {
+		loss = fmt.Sprintf("the others carry %.0f %% of the wanted rate", math.Floor(100*min(o.AfterLoss, 9.99)+1e-6))
+	}
+	return append(facts, ChoiceFact{"If one fails", []string{loss}})
 }
 
 // RateText writes a rate of a choice, of requests or of conversations that begin.
@@ -155,20 +178,28 @@ func RateText(x *choose.Choice, rate float64) string {
 	if x.Turns > 0 {
 		return say.Quantity(rate) + " conversations/s"
 	}
-	return say.Quantity(rate) + "/s"
+	return say.Quantity(rate) + " req/s"
+}
+
+// wantedText writes the rate that is wanted.
+func wantedText(x *choose.Choice) string {
+	if x.Turns > 0 {
+		return say.Exact(x.Rate) + " conversations/s"
+	}
+	return say.Exact(x.Rate) + " req/s"
 }
 
 // routerName says who shares requests out.
 func routerName(router string) string {
 	switch router {
 	case "vllm":
-		return "vLLM itself"
+		return "balanced by vLLM"
 	case choose.PowerOfTwo:
-		return "a router, to the one with fewer requests of any two"
+		return "power-of-two-choices router"
 	case choose.CacheAware:
-		return "a router, to the one that has the conversation in its cache"
+		return "cache-aware router"
 	case choose.Session:
-		return "a router, each conversation to an engine of its own"
+		return "router with sticky conversations"
 	}
 	return router
 }
@@ -192,35 +223,39 @@ func formatPrice(x float64) string {
 // cheap.
 const apart = 0.1
 
-// howSure says how sure it is, and what may be as cheap.
-func howSure(x *choose.Choice) []string {
+// mostRivals is the number of options that are named next to the cheapest.
+const mostRivals = 1
+
+// howSure says how sure the choice is, and which options may be as cheap.
+func howSure(x *choose.Choice) (facts []ChoiceFact) {
 	best := &x.Options[0]
-	var others, same []string
+	var others []string
+	label := "Same price"
 	for i := range x.Options[1:] {
 		switch o := &x.Options[1+i]; {
 		case o.Cheapest < apart:
 		case costsTheSame(x, best, o):
-			text := fmt.Sprintf("%s, which carries %s", describeOption(o), RateText(x, o.Capacity*float64(o.Engines)))
+			text := fmt.Sprintf("%s carries %s", describeOption(o), RateText(x, o.Capacity*float64(o.Engines)))
 			if o.Quantised && !best.Quantised {
-				text += "; its answers have to be judged"
+				text += ", and changes the model's answers"
 			}
-			same = append(same, text)
+			facts = append(facts, ChoiceFact{label, []string{text}})
+			label = ""
 		default:
 			others = append(others, fmt.Sprintf("%s (%s)", describeOption(o), probabilityText(o.Cheapest)))
 		}
 	}
-	first := fmt.Sprintf("the cheapest with a probability of %s, by the errors to expect of the twin", probabilityText(best.Cheapest))
-	if len(others) > 0 && slices.ContainsFunc(x.Options[1:], func(o choose.Option) bool { return o.Cheapest > best.Cheapest }) {
-		first += ", and taken because by the twin's figures as they stand nothing costs less"
-	}
-	facts := []string{first}
-	for _, text := range same {
-		facts = append(facts, "costs the same: "+text)
+	cheapest := []string{probabilityText(best.Cheapest) + " likely"}
+	if n := len(others) - mostRivals; n > 0 {
+		others = append(others[:mostRivals], fmt.Sprintf("%d more", n))
 	}
 	if len(others) > 0 {
-		facts = append(facts, "not told apart from it: "+strings.Join(others, ", "))
+		cheapest = append(cheapest, "not ruled out: "+strings.Join(others, ", "))
+		if slices.ContainsFunc(x.Options[1:], func(o choose.Option) bool { return o.Cheapest > best.Cheapest }) {
+			cheapest = append(cheapest, "first by the twin's figures as they are")
+		}
 	}
-	return facts
+	return append([]ChoiceFact{{"Cheapest", cheapest}}, facts...)
 }
 
 // costsTheSame reports whether two options cost the same at the rate that is wanted, by the twin's
@@ -304,7 +339,7 @@ func optionTable(x *choose.Choice) (t Table, legend []string) {
 	if x.Turns > 0 {
 		carries = "conversations that begin"
 	}
-	legend = []string{"n: engines", "carries: " + carries + " per second of one engine within the limits", "80 %: four of five such predictions should be within", "cheapest: how likely it is that nothing costs less, by these errors"}
+	legend = []string{"n: engines", "carries: " + carries + " per second of one engine within the SLO", "80 %: 4 of 5 such predictions are within", "cheapest: how likely nothing costs less, by these errors"}
 	for i := range t.Rows {
 		if o := &x.Options[i]; len(o.Settings) > 0 {
 			var list []string
@@ -317,7 +352,7 @@ func optionTable(x *choose.Choice) (t Table, legend []string) {
 	for i := range t.Rows {
 		o := &x.Options[i]
 		if sum := o.Capacity * float64(o.Engines); o.Whole != nil && o.Whole.Capacity > 0 && o.Whole.Capacity < unevenly*sum {
-			legend = append(legend, fmt.Sprintf("%s: its %d engines carry %s together, not %s as alone: what comes is not shared out evenly", t.Rows[i][0], o.Engines, RateText(x, o.Whole.Capacity), say.Quantity(sum)))
+			legend = append(legend, fmt.Sprintf("%s: its %d engines carry %s together, not %s as alone: the router does not share requests evenly", t.Rows[i][0], o.Engines, RateText(x, o.Whole.Capacity), say.Quantity(sum)))
 		}
 	}
 	if n := len(x.Options) - len(t.Rows); n > 0 {
@@ -329,7 +364,7 @@ func optionTable(x *choose.Choice) (t Table, legend []string) {
 // limitName is a limit without its value: "p99 ttft".
 func limitName(claim string) string {
 	name, _, _ := strings.Cut(claim, "<")
-	return name
+	return MetricLabel(name)
 }
 
 // unevenly is the share of what engines carry alone below which it is said that they carry less
@@ -367,7 +402,7 @@ func errorsToExpect(x *choose.Choice) (list texts) {
 		case o.Error.Lockstep:
 			if !seen[""] {
 				seen[""] = true
-				list.addFormat("engines that share experts take their steps together: of such none of vLLM's was measured, and of another engine's TPOT was up to %.1f times as long or short and TTFT %.1f times, which is what is expected here; without enable_expert_parallel the errors are known", 1+o.Error.TPOTPct/100, 1+o.Error.TTFTPct/100)
+				list.addFormat("engines that share experts: vLLM was never measured so. Another engine's TPOT was off by a factor of up to %.1f and its TTFT by %.1f; this is assumed here. Without enable_expert_parallel the errors are known", 1+o.Error.TPOTPct/100, 1+o.Error.TTFTPct/100)
 			}
 		case o.Error.Of == "":
 			if unknown[key] == nil {
@@ -378,19 +413,19 @@ func errorsToExpect(x *choose.Choice) (list texts) {
 			}
 		case !seen[o.Error.Of]:
 			seen[o.Error.Of] = true
-			list.addFormat("%s: four of five predictions are within %.0f %% in TPOT and %.0f %% in TTFT", o.Error.Of, o.Error.TPOTPct, o.Error.TTFTPct)
+			list.addFormat("%s: 4 of 5 predictions are within %.0f %% in TPOT and %.0f %% in TTFT", o.Error.Of, o.Error.TPOTPct, o.Error.TTFTPct)
 		}
 	}
 	for _, key := range order {
-		known := "nor one of its kernels: taken to be as far off as the worst of all that is known"
+		known := "no public measurement. The worst known error is assumed"
 		if key.kernels {
-			known = "only of its kernels: taken to be as far off as the worst that is known of such models elsewhere"
+			known = "public measurements of its kernels only. The worst error of such models elsewhere is assumed"
 		}
 		if !isEngineValidated(key.engine) {
-			list.addFormat("%s's scheduler was held against no running server: taken to be as far off as the worst of all that is known of vLLM, %.0f %% in TPOT and %.0f %% in TTFT", key.engine, key.error.TPOTPct, key.error.TTFTPct)
+			list.addFormat("%s: its scheduler was never compared with a running server. The worst known error of vLLM is assumed, %.0f %% in TPOT and %.0f %% in TTFT", key.engine, key.error.TPOTPct, key.error.TTFTPct)
 			continue
 		}
-		list.addFormat("of %s no measurement of such a system is public, %s, %.0f %% in TPOT and %.0f %% in TTFT", strings.Join(unknown[key], ", "), known, key.error.TPOTPct, key.error.TTFTPct)
+		list.addFormat("%s: %s, %.0f %% in TPOT and %.0f %% in TTFT", strings.Join(unknown[key], ", "), known, key.error.TPOTPct, key.error.TTFTPct)
 	}
 	return list
 }
@@ -421,15 +456,15 @@ func describeFailures(x *choose.Choice) (list texts) {
 		}
 		why := "by the datasheet alone"
 		if f.Refuses {
-			why = "more of the requests than may violate it do not fit into its KV cache"
+			why = "too many requests do not fit into its KV cache"
 		}
 		if f.Times > 0 {
-			why = fmt.Sprintf("at best %s times the limit, when idle", say.QuantityNear(f.Times, 1))
+			why = fmt.Sprintf("%s times the limit even when idle", say.QuantityNear(f.Times, 1))
 		}
 		if f.Within {
-			why += "; that is within the twin's error to expect, so one may do after all"
+			why += ", within the twin's error: it may meet it after all"
 		}
-		list.addFormat("%s does not meet %s: %s", name, f.Claim, why)
+		list.addFormat("%s cannot meet %s: %s", name, f.Claim, why)
 	}
 	return list
 }
@@ -442,58 +477,115 @@ func candidatesLooked(x *choose.Choice) string {
 		parts.addFormat("%s cannot exist (%s)", say.Count(r.Count), r.Why)
 	}
 	if n.Bounded > 0 {
-		parts.addFormat("%s on hardware that cannot meet the limits", say.Count(n.Bounded))
+		parts.addFormat("%s on hardware that cannot meet the SLO", say.Count(n.Bounded))
 	}
 	if n.Dearer > 0 {
-		parts.addFormat("%s dearer by more than any error", say.Count(n.Dearer))
+		parts.addFormat("%s too expensive by more than any error", say.Count(n.Dearer))
 	}
 	return strings.Join(append(parts, fmt.Sprintf("%s simulated", say.Count(n.Simulated))), ", ")
 }
 
-// startTitle says what the command starts.
-func (m ChoiceModel) startTitle() string {
-	if best := &m.Choice.Options[0]; best.Engines == 1 || best.InOneMachine() {
-		return "start it"
+// mostOptions is the number of options that have a line by default.
+const mostOptions = 4
+
+// briefOptions is the table for one screen, and its legend.
+func briefOptions(x *choose.Choice) (t Table, legend []string) {
+	priced := x.Options[0].PerHour > 0
+	t.Head = []string{"option", "engines", "req/s each", "80 %", "together"}
+	if x.Turns > 0 {
+		t.Head[2] = "conv/s each"
 	}
-	return "start each engine, and a router in front of them (it is at PyPI)"
+	if priced {
+		t.Head = append(t.Head, "$/hour", "$/M out")
+	}
+	for i := range x.Options[:min(mostOptions, len(x.Options))] {
+		o := &x.Options[i]
+		if priced && o.PerHour > farDearer*x.Options[0].PerHour && x.Rate > 0 {
+			break
+		}
+		engines, together := say.Count(o.Engines), say.Unknown
+		if x.Rate > 0 && isCapacityShort(x, o) {
+			engines = "> " + engines
+		}
+		switch w := o.Whole; {
+		case w != nil && w.Capacity > 0:
+			together = say.Quantity(w.Capacity)
+		case o.Engines == 1:
+			together = say.Quantity(o.Capacity)
+		}
+		row := []string{EngineName(o), engines, say.Quantity(o.Capacity), intervalCell(&o.Interval), together}
+		if priced {
+			hour, million := say.Unknown, say.Unknown
+			if o.PerHour > 0 {
+				hour, million = formatPrice(o.PerHour), say.Quantity(o.PerMillion)
+			}
+			row = append(row, hour, million)
+		}
+		t.AddRow(row...)
+	}
+	if slices.ContainsFunc(t.Rows, func(r []string) bool { return r[4] == say.Unknown }) {
+		legend = append(legend, "– not simulated together")
+	}
+	if left := len(x.Options) - len(t.Rows); left > 0 {
+		legend = append(legend, fmt.Sprintf("%d more: --full", left))
+	}
+	return t, legend
 }
 
 // WriteTerminal writes the model for a terminal.
 func (m ChoiceModel) WriteTerminal(w io.Writer, s Style) error {
 	p := newPrinter(w, s)
-	code := bold + ";" + green
-	if len(m.Choice.Options) == 0 {
-		code = bold + ";" + red
+	p.writeAnswer(m.Answer)
+	var facts []labelled
+	lines := m.Facts
+	if s.Full || len(m.Facts) == 0 {
+		lines = append(slices.Clone(lines), m.Workload)
 	}
-	p.writePainted(code, m.Answer)
-	for _, f := range m.Facts {
-		p.writeText(f...)
+	for _, f := range lines {
+		facts = append(facts, labelled{Label: f.Label, Value: f.Values})
 	}
+	p.writeFacts(facts)
+	var notes []note
 	if len(m.Options.Rows) > 0 {
 		p.line("")
-		p.writeTable(m.Options)
-		for _, l := range m.Legend {
-			p.writeHanging(dim, "", "  ", l)
+		table, legend := m.Options, []string(m.Legend)
+		if !s.Full {
+			table, legend = briefOptions(m.Choice)
 		}
-	}
-	p.line("")
-	for _, r := range m.Remarks {
-		p.writeWrapped(r)
-	}
-	if len(m.Start) == 0 {
-		return p.err
-	}
-	for _, part := range []struct {
-		title string
-		lines []string
-	}{{m.startTitle(), m.Start}, {"verify it, on the machine and in virtual time", m.Verify}} {
-		if len(part.lines) > 0 {
-			p.line("")
-			p.linePainted(dim, part.title)
-			for _, l := range part.lines {
-				p.line("  %s", l)
+		p.writeColumns(table)
+		if s.Full {
+			for _, l := range legend {
+				p.writeHanging(dim, "", "  ", l)
 			}
+		} else {
+			p.writePainted(dim, legend...)
 		}
+		notes = append(notes, note{Text: "Predictions, not measurements. " + realServers, Warning: true})
 	}
+	for _, r := range m.Remarks {
+		notes = append(notes, note{Text: strings.TrimRight(r, ".") + "."})
+	}
+	most := len(notes)
+	if !s.Full {
+		most = min(most, max(mostNotes-len(m.Start), 1)+1)
+	}
+	p.writeFirstNotes(notes, most, "")
+	if len(m.Start) > 0 {
+		p.line("")
+	}
+	writeCommands(p, "Start", m.Start)
+	verify := m.Verify
+	if !s.Full {
+		verify = verify[:min(1, len(verify))]
+	}
+	writeCommands(p, "Verify", verify)
 	return p.err
+}
+
+// writeCommands writes commands after one label.
+func writeCommands(p *printer, label string, commands []string) {
+	for _, c := range commands {
+		p.writeCommand(label, c)
+		label = ""
+	}
 }

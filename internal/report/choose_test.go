@@ -1,7 +1,7 @@
 package report
 
 import (
-	"slices"
+	"reflect"
 	"testing"
 
 	"pitot/internal/analysis/choose"
@@ -15,12 +15,11 @@ func TestTieInPrice(t *testing.T) {
 	dearer := bf16
 	dearer.Accelerator, dearer.PerHour, dearer.Cheapest = "b200", 5, .2
 	got := howSure(&choose.Choice{Rate: 2, Options: []choose.Option{bf16, fp8, dearer}})
-	want := []string{
-		"the cheapest with a probability of over 99 %, by the errors to expect of the twin",
-		"costs the same: one engine on one h100, fp8 weights, which carries 35.9/s; its answers have to be judged",
-		"not told apart from it: one engine on one b200, bf16 weights (20 %)",
+	want := []ChoiceFact{
+		{"Cheapest", []string{"over 99 % likely", "not ruled out: 1 × b200 bf16 (20 %)"}},
+		{"Same price", []string{"1 × h100 fp8 carries 35.9 req/s, and changes the model's answers"}},
 	}
-	if !slices.Equal(got, want) {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	fp8.PerHour, bf16.PerHour, fp8.GPUs = 0, 0, 2 // prices that are not known: GPUs count

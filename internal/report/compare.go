@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"pitot/internal/analysis/compare"
 	"pitot/internal/report/reasons"
@@ -58,21 +59,40 @@ const NoVerdict = "no verdict"
 // AnswerModel is the verdict on one side.
 type AnswerModel struct {
 	Word  string // of the verdict, "no verdict" where too few launches are compared
-	Claim string // "b is slower than a"
-	Basis string // what changed, or why that is not known; "" if the claim says it all
+	Claim string // "b is slower than a in 2 of 11 metrics"
+	Basis texts  // the changes, the largest first, or why nothing is known; empty if the claim says it all
 	Aside bool   // the basis stands in brackets
-	More  texts  // what else was found
+	More  texts  // sentences about what else was found
 }
 
 // ClaimSentence is the claim with its basis.
-func (a AnswerModel) ClaimSentence() string {
+func (a AnswerModel) ClaimSentence() string { return a.withBasis(a.BasisText()) }
+
+// BasisText is all that the claim rests on.
+func (a AnswerModel) BasisText() string { return strings.Join(a.Basis, ", ") }
+
+func (a AnswerModel) withBasis(basis string) string {
 	switch {
-	case a.Basis == "":
+	case basis == "":
 		return a.Claim
 	case a.Aside:
-		return a.Claim + " (" + a.Basis + ")"
+		return a.Claim + " (" + basis + ")"
 	}
-	return a.Claim + ": " + a.Basis
+	return a.Claim + ": " + basis
+}
+
+// answerLine is the claim with as much of its basis as a line has room for.
+func (a AnswerModel) answerLine(width int) string {
+	for n := len(a.Basis); n > 0; n-- {
+		basis := strings.Join(a.Basis[:n], ", ")
+		if n < len(a.Basis) {
+			basis += ", …"
+		}
+		if line := a.withBasis(basis); utf8.RuneCountInString(line) <= width {
+			return line
+		}
+	}
+	return a.Claim
 }
 
 // BuildComparison makes the model of a comparison.
@@ -253,8 +273,7 @@ func (m *PairModel) writeTable(p *compare.Pair, verdicts bool) {
 		m.Table.Head = append(m.Table.Head, "")
 	}
 	for _, r := range p.Rows {
-		name := r.Metric
-		name += NameMark(&r)
+		name := MetricLabel(r.Metric) + NameMark(&r)
 		value := func(x float64) string {
 			switch {
 			case r.Unit == "share":
@@ -280,17 +299,36 @@ func (m *PairModel) writeTable(p *compare.Pair, verdicts bool) {
 			row = append(row, cell)
 		}
 		if verdicts {
-			word := r.Verdict
-			if r.TooFewLaunches() {
-				word = say.Unknown
-			}
-			row = append(row, word)
+			row = append(row, verdictCell(&r))
 		}
 		m.Table.AddRow(row...)
 	}
 	if len(p.Rows) == 0 {
 		m.Table = Table{}
 	}
+}
+
+// verdictCell is the word for the last column of a table, "" where there is nothing to say.
+func verdictCell(r *compare.Row) string {
+	switch {
+	case r.TooFewLaunches() || r.Verdict == compare.Undistinguished:
+		return ""
+	case r.Verdict == compare.Equivalent:
+		return "unchanged"
+	}
+	return r.Verdict
+}
+
+// metricLabels are the words of metrics' names that reports write otherwise.
+var metricLabels = map[string]string{"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "icl": "ICL", "e2e": "E2E", "attained": "within SLO"}
+
+// MetricLabel returns the name of a metric as tables have it: "p99 TTFT".
+func MetricLabel(name string) string {
+	words := strings.Split(name, " ")
+	for i, w := range words {
+		words[i] = cmp.Or(metricLabels[w], w)
+	}
+	return strings.Join(words, " ")
 }
 
 // NameMark is the mark of a metric that was named beforehand.
@@ -335,7 +373,7 @@ func (m *PairModel) addLegend(c *compare.Comparison, p *compare.Pair) {
 			corrected++
 		}
 		if r.Verdict == compare.Equivalent && !r.Why.IsNone() && r.PAdjusted != nil {
-			m.Notes.addText(r.Metric + " " + say.RelativeChange(r.Change, r.OfShare()) + ": " + ReasonText(r.Why))
+			m.Notes.addText(MetricLabel(r.Metric) + " " + say.RelativeChange(r.Change, r.OfShare()) + ": " + ReasonText(r.Why))
 		}
 	}
 	explain := func(text string, is func(r compare.Row) bool) {
@@ -343,17 +381,18 @@ func (m *PairModel) addLegend(c *compare.Comparison, p *compare.Pair) {
 			m.Legend.addText(text)
 		}
 	}
-	explain("~ few independent samples", func(r compare.Row) bool { return r.Few && r.Unit != "share" })
+	explain("~ from few samples", func(r compare.Row) bool { return r.Few && r.Unit != "share" })
 	if missing != "" {
 		m.Legend.addText("no interval: " + missing)
 	}
 	m.Notes.addText(nonEmpty(detectableText(p))...)
 	explain("HL: Hodges-Lehmann", func(r compare.Row) bool { return r.Robust != nil })
-	explain("equivalent: the 90 % interval lies within", beyondMargin)
+	explain("unchanged: within "+say.ChangeSize(c.Within, false), func(r compare.Row) bool { return r.Verdict == compare.Equivalent && !beyondMargin(r) })
+	explain("unchanged: the 90 % interval is within "+say.ChangeSize(c.Within, false), beyondMargin)
 	explain("† primary, tested alone", func(r compare.Row) bool { return r.Primary })
-	explain("* named in --fail-if, not corrected", func(r compare.Row) bool { return r.PreRegistered && !r.Primary })
+	explain("* named in --fail-if: not corrected for the other metrics", func(r compare.Row) bool { return r.PreRegistered && !r.Primary })
 	if corrected > 0 {
-		m.Legend.addFormat("verdicts corrected for %s", say.Plural(c.Corrected, "test"))
+		m.Legend.addFormat("corrected for %s", say.Plural(c.Corrected, "test"))
 	}
 	explain("times in ms", func(r compare.Row) bool { return r.Unit == "ms" })
 	m.noteLaunchesNeeded(p)
@@ -371,47 +410,58 @@ func detectableText(p *compare.Pair) string {
 	var parts []string
 	for _, r := range p.Rows {
 		if r.Detectable != nil && r.Primary {
-			parts = append(parts, r.Metric+" "+say.ChangeSize(*r.Detectable, r.OfShare()))
+			parts = append(parts, MetricLabel(r.Metric)+" "+say.ChangeSize(*r.Detectable, r.OfShare()))
 		}
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return "the smallest change that these launches detect (80 % power): " + strings.Join(parts, ", ")
+	return "smallest change that these launches detect (80 % power): " + strings.Join(parts, ", ")
 }
 
 // noteLaunchesNeeded notes how many launches a side detect the change that matters, for metrics
 // with fewer.
 func (m *PairModel) noteLaunchesNeeded(p *compare.Pair) {
-	var metrics Grouping // by the change
-	for _, r := range p.Rows {
-		if r.Needed != nil && *r.Needed > min(p.Launches[0], p.Launches[1]) {
-			metrics.AddName(say.ChangeSize(r.ToTell, r.OfShare()), r.Metric+" "+say.Count(*r.Needed))
+	m.Notes.addText(nonEmpty(launchesNeeded(p, math.MaxInt))...)
+}
+
+// launchesNeeded returns how many launches a side detect the change that matters, for the metrics
+// that need fewest; "" if there are enough.
+func launchesNeeded(p *compare.Pair, most int) string {
+	var rows []*compare.Row
+	for i := range p.Rows {
+		if r := &p.Rows[i]; r.Needed != nil && *r.Needed > min(p.Launches[0], p.Launches[1]) {
+			rows = append(rows, r)
 		}
 	}
-	var sizes []string
-	power := " with 80 % power"
-	for _, size := range metrics.Keys {
-		sizes = append(sizes, "to detect "+size+power+": "+metrics.JoinNames(size))
-		power = ""
+	if len(rows) > most {
+		slices.SortStableFunc(rows, func(a, b *compare.Row) int { return cmp.Compare(*a.Needed, *b.Needed) })
+		rows = rows[:most]
 	}
-	if len(sizes) > 0 {
-		m.Notes.addText("launches a side " + strings.Join(sizes, "; "))
+	var parts []string
+	side := " launches a side"
+	for _, r := range rows {
+		parts = append(parts, fmt.Sprintf("%s%s detect %s in %s", say.Count(*r.Needed), side, say.ChangeSize(r.ToTell, r.OfShare()), MetricLabel(r.Metric)))
+		side = ""
 	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, ", ") + " (80 % power)"
 }
 
 // addUncompared says which metrics are not compared, once for each reason.
 func (m *PairModel) addUncompared(p *compare.Pair) {
 	var costs []string
 	for _, c := range p.Costs {
-		costs = append(costs, "a "+c.Label+" "+dollarsOf(c.A)+" → "+dollarsOf(c.B))
+		costs = append(costs, c.Label+" "+dollarsOf(c.A)+" → "+dollarsOf(c.B))
 	}
 	if len(costs) > 0 {
-		m.Notes.addText("cost, by price and rate: " + strings.Join(costs, "; "))
+		m.Notes.addText("cost: " + strings.Join(costs, "; "))
 	}
 	var metrics Grouping // by the reason
 	for _, l := range p.Left {
-		metrics.AddName(l.Why, l.Metric)
+		metrics.AddName(l.Why, MetricLabel(l.Metric))
 	}
 	for _, why := range metrics.Keys {
 		m.Notes.addText("not compared: " + metrics.JoinNames(why) + ": " + why)
@@ -433,37 +483,40 @@ const mostNamed = 4
 func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	a, b := c.Sides[0].Name, v.B
 	m := AnswerModel{Word: v.Word}
+	of := "" // which side, where there are several
+	if len(c.Sides) > 2 {
+		of = b + ": "
+	}
 	within := say.ChangeSize(c.Within, false)
-	changes := namedChanges(c, v.B, func(r *compare.Row) bool {
-		switch r.Verdict {
-		case compare.Slower, compare.Faster, compare.Worse, compare.Better:
-			return !r.Primary
-		}
-		return false
-	})
+	changes, changed := namedChanges(c, v.B, func(r *compare.Row) bool { return isChange(r) && !r.Primary })
 	pairs := comparedPairs(c, v.B)
+	rows := 0
 	for _, p := range pairs {
+		rows += len(p.Rows)
 		if x := p.Overload; x != nil {
-			text := x.Text(p.What)
+			text := x.Side + " " + x.At(placeOf(p))
 			if x.Side == v.B {
-				text = "it" + strings.TrimPrefix(text, v.B)
+				text = "it " + x.At(placeOf(p))
 			}
-			changes = append([]string{text}, changes...)
+			changes = append(texts{text}, changes...)
 		}
+	}
+	metrics := "metrics"
+	if len(pairs) > 1 {
+		metrics = "comparisons"
 	}
 	switch v.Word {
 	case compare.Undistinguished:
-		m.Claim, m.Basis, m.Aside = b+" is not distinguishable from "+a, v.Why, true
-		if v.Why == "" && v.Equivalent > 0 {
-			m.Claim = "no difference of " + b + " from " + a + " is established"
-		}
+		m.Claim, m.Aside = sentenceStart(of, "no change confirmed"), true
 		if v.Why == "" {
+			m.Basis.addText(launchesBasis(pairs, rows, metrics))
 			break
 		}
 		// Too few launches are no finding, and what they show is not to be talked away.
-		m.Word, m.Claim = NoVerdict, "no verdict on "+b+" against "+a
-		if seen := namedChanges(c, v.B, beyondChance); len(seen) > 0 {
-			m.More.addText("seen between these launches: " + strings.Join(seen, ", "))
+		m.Word, m.Claim, m.Aside = NoVerdict, sentenceStart(of, NoVerdict), false
+		m.Basis.addText(v.Why)
+		if seen, _ := namedChanges(c, v.B, beyondChance); len(seen) > 0 {
+			m.More.addText("Between these launches: " + strings.Join(seen, ", ") + ".")
 		}
 		if short := c.TooShort(v.B); !short.IsNone() {
 			m.More.addText(tooShort(short))
@@ -471,16 +524,20 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 			m.More.addText(moreLaunches())
 		}
 	case compare.Equivalent:
-		m.Claim = b + " is equivalent to " + a + " within " + within
+		m.Claim = fmt.Sprintf("%s is equivalent to %s within %s in %s %s", b, a, within, allText(rows), metrics)
 	case compare.OtherInstrument:
-		m.Claim = "no verdict on " + b + " against " + a + ": measured by another instrument"
+		m.Claim = sentenceStart(of, NoVerdict+": measured by another instrument")
 	case compare.NotCompared:
-		m.Claim, m.Basis = b+" was not compared with "+a, v.Why
+		m.Claim = b + " was not compared with " + a
+		m.Basis.addText(nonEmpty(v.Why)...)
 	default:
-		m.Claim, m.Basis = b+" is "+v.Word+" than "+a, strings.Join(changes, ", ")
+		m.Claim, m.Basis = b+" is "+v.Word+" than "+a, changes
+		if changed > 0 && len(pairs) > 0 && pairs[0].Capacity == nil {
+			m.Claim += fmt.Sprintf(" in %d of %d %s", changed, rows, metrics)
+		}
 	}
 	if v.Scope != "" && v.Word != compare.NotCompared && v.Word != compare.OtherInstrument && m.Word != NoVerdict {
-		m.Claim += ", " + string(v.Scope)
+		m.Claim += " (" + strings.TrimPrefix(string(v.Scope), "of ") + " only)"
 		m.More.addText(scopeNote(v.Scope))
 	}
 	for _, p := range pairs {
@@ -491,64 +548,144 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	if c.Primary != "" {
 		m.leadWithPrimary(c, v, changes)
 	}
+	if v.Unconfirmed > 0 && m.Word != NoVerdict {
+		m.More.addText(unconfirmedText(c, v.B))
+	}
 	if v.Equivalent > 0 && v.Word != compare.Equivalent {
-		m.More.addText(say.Count(v.Equivalent) + " equivalent within " + within)
+		m.More.addFormat("%s unchanged within %s.", sayAre(v.Equivalent), within)
 	}
 	if v.Undistinguished > 0 && (v.Word != compare.Undistinguished || v.Equivalent > 0) {
-		m.More.addText(say.Count(v.Undistinguished) + " not distinguishable")
+		m.More.addFormat("%s no detectable change.", sayShow(v.Undistinguished))
 	}
 	if v.Word != compare.NotCompared {
 		for _, l := range v.Lost {
-			m.More.addText("not compared at " + l)
+			m.More.addText("Not compared at " + l + ".")
 		}
 	}
 	return m
 }
 
+// placeOf is the load of a pair, or what else is compared.
+func placeOf(p *compare.Pair) string {
+	if p.Load == nil {
+		return p.What
+	}
+	return say.Quantity(p.Load.Value()) + " " + p.Load.Unit()
+}
+
+// isChange reports whether a metric changed by more than chance.
+func isChange(r *compare.Row) bool {
+	switch r.Verdict {
+	case compare.Slower, compare.Faster, compare.Worse, compare.Better:
+		return true
+	}
+	return false
+}
+
+// sentenceStart is a sentence that begins with the name of a side, or with a capital.
+func sentenceStart(name, text string) string {
+	if name == "" {
+		return strings.ToUpper(text[:1]) + text[1:]
+	}
+	return name + text
+}
+
+func allText(n int) string {
+	if n == 1 {
+		return "1"
+	}
+	return "all " + say.Count(n)
+}
+
+func sayAre(n int) string {
+	if n == 1 {
+		return "1 is"
+	}
+	return say.Count(n) + " are"
+}
+
+func sayShow(n int) string {
+	if n == 1 {
+		return "1 shows"
+	}
+	return say.Count(n) + " show"
+}
+
+// launchesBasis says how much was compared: "3 launches a side, 11 metrics".
+func launchesBasis(pairs []*compare.Pair, rows int, metrics string) string {
+	text := fmt.Sprintf("%d %s", rows, metrics)
+	if len(pairs) == 0 {
+		return text
+	}
+	n := pairs[0].Launches
+	for _, p := range pairs {
+		if p.Launches != n {
+			return text
+		}
+	}
+	if n[0] != n[1] {
+		return fmt.Sprintf("%d and %d launches, %s", n[0], n[1], text)
+	}
+	if n[0] == 1 {
+		return "1 launch a side, " + text
+	}
+	return fmt.Sprintf("%d launches a side, %s", n[0], text)
+}
+
+// unconfirmedText is about the changes that look real alone, and do not pass the test of all
+// metrics together.
+func unconfirmedText(c *compare.Comparison, b string) string {
+	seen, n := namedChanges(c, b, func(r *compare.Row) bool { return r.Verdict == compare.Unconfirmed })
+	them := map[bool]string{true: "it", false: "them"}[n == 1]
+	return fmt.Sprintf("Unconfirmed: %s. Too few launches to confirm %s among %s.", strings.Join(seen, ", "), them, say.Plural(c.Corrected, "test"))
+}
+
 // scopeNote says what a verdict on one launch a side leaves open.
 func scopeNote(s compare.Scope) string {
 	if s == compare.TheseRuns {
-		return fmt.Sprintf("other runs may differ by more: a verdict on the systems takes %d runs a side at other times, each with a name: pitot run … --launch NAME", compare.Enough)
+		return fmt.Sprintf("Other runs may differ by more. For a verdict on the systems measure %d runs a side at other times, each named: pitot run … --launch NAME.", compare.Enough)
 	}
-	return fmt.Sprintf("other starts of the servers may differ by more: a verdict on the systems takes %d starts a side: pitot run … --launch NAME", compare.Enough)
+	return fmt.Sprintf("Other starts of the servers may differ by more. For a verdict on the systems measure %d starts a side: pitot run … --launch NAME.", compare.Enough)
 }
 
 // moreLaunches says how a comparison without a verdict comes to one.
 func moreLaunches() string {
-	return fmt.Sprintf("a verdict takes %d launches a side, starts of the server: pitot run … --launch NAME", compare.Enough)
+	return fmt.Sprintf("A verdict needs %d launches a side. Restart the server for each: pitot run … --launch NAME.", compare.Enough)
 }
 
 // tooShort says how short runs without a verdict come to one: longer, or of more launches.
 func tooShort(why result.Reason) string {
-	return fmt.Sprintf("the runs are too short for intervals (%s): %s, or %d launches a side, starts of the server: pitot run … --launch NAME",
+	return fmt.Sprintf("The runs are too short for intervals (%s): %s, or measure %d launches a side: pitot run … --launch NAME.",
 		reasons.ShortageText(why), reasons.LongerFlag(why.Longer), compare.Enough)
 }
 
 // leadWithPrimary puts the metric first that the comparison was made for, and what else
-// changed behind it.
+// changed after it.
 func (m *AnswerModel) leadWithPrimary(c *compare.Comparison, v compare.Verdict, changes []string) {
-	a, b, name := c.Sides[0].Name, v.B, c.Primary+", the primary metric"
+	a, b, name := c.Sides[0].Name, v.B, MetricLabel(c.Primary)+" (primary)"
 	if len(changes) > 0 {
-		m.More = append([]string{"besides: " + strings.Join(changes, ", ")}, m.More...)
+		m.More = append([]string{"Also: " + strings.Join(changes, ", ") + "."}, m.More...)
 	}
 	switch v.Primary {
 	case compare.NotCompared:
-		m.Claim, m.Basis, m.Aside = name+", was not compared", c.MissingPrimary(v.B), false
+		m.Claim, m.Basis, m.Aside = name+" was not compared", texts{c.MissingPrimary(v.B)}, false
 		return
 	case compare.OtherInstrument:
 		return
 	case compare.Undistinguished:
 		if v.Why != "" { // too few launches
-			m.Claim = "no verdict on " + name + ", of " + b + " against " + a
+			m.Claim = NoVerdict + " on " + name + " of " + b + " against " + a
 			return
 		}
-		m.Claim = b + " is not distinguishable from " + a + " in " + name
+		m.Claim = "no change of " + name + " confirmed, " + b + " against " + a
 	case compare.Equivalent:
 		m.Claim = b + " is equivalent to " + a + " in " + name + ", within " + say.ChangeSize(c.Within, false)
 	default:
 		m.Claim = b + " is " + v.Primary + " than " + a + " in " + name
 	}
-	m.Basis, m.Aside = strings.Join(primaryChanges(c, v.B), ", "), false
+	changed, intervals := primaryChanges(c, b)
+	m.Basis, m.Aside = changed, false
+	m.More = append(intervals, m.More...)
 }
 
 // comparedPairs are the pairs in which a side is compared with the first.
@@ -561,32 +698,33 @@ func comparedPairs(c *compare.Comparison, side string) (pairs []*compare.Pair) {
 	return pairs
 }
 
-// primaryChanges are those of the primary metric, at each load.
-func primaryChanges(c *compare.Comparison, b string) (out []string) {
+// primaryChanges are those of the primary metric at each load, and their intervals.
+func primaryChanges(c *compare.Comparison, b string) (changes, intervals texts) {
 	pairs := comparedPairs(c, b)
 	for _, p := range pairs {
 		for _, r := range p.Rows {
 			if !r.Primary {
 				continue
 			}
-			text := say.RelativeChange(r.Change, r.OfShare())
-			if v := r.CI95; v != nil {
-				text += " (95 % interval " + changeSpan(*v, r.OfShare())
-				if r.PAdjusted != nil {
-					text += fmt.Sprintf(", p = %.2g", *r.PAdjusted)
-				}
-				text += ")"
-			}
+			text, at := say.RelativeChange(r.Change, r.OfShare()), ""
 			if len(pairs) > 1 {
-				text += " at " + p.What
+				at = " at " + p.What
+				text += at
 				if r.Verdict != compare.Undistinguished {
 					text += ", " + r.Verdict
 				}
 			}
-			out = append(out, text)
+			changes = append(changes, text)
+			if v := r.CI95; v != nil {
+				text := "95 % interval " + changeSpan(*v, r.OfShare()) + at
+				if r.PAdjusted != nil {
+					text += fmt.Sprintf(" (p = %.2g)", *r.PAdjusted)
+				}
+				intervals.addText(text + ".")
+			}
 		}
 	}
-	return out
+	return changes, intervals
 }
 
 // beyondChance says that a row's own interval leaves no difference out.
@@ -594,9 +732,9 @@ func beyondChance(r *compare.Row) bool {
 	return r.CI95 != nil && (r.CI95[0] > 0 || r.CI95[1] < 0)
 }
 
-// namedChanges returns the largest changes among the rows that count. It adds the place if there
-// are several places.
-func namedChanges(c *compare.Comparison, b string, counts func(*compare.Row) bool) (out texts) {
+// namedChanges returns the largest changes among the rows that count, with the place if there are
+// several, and how many rows count.
+func namedChanges(c *compare.Comparison, b string, counts func(*compare.Row) bool) (out texts, n int) {
 	type change struct {
 		text, where string
 		size        float64
@@ -606,7 +744,7 @@ func namedChanges(c *compare.Comparison, b string, counts func(*compare.Row) boo
 	for _, p := range pairs {
 		for _, r := range p.Rows {
 			if counts(&r) {
-				all = append(all, change{r.Metric + " " + say.RelativeChange(r.Change, r.OfShare()), p.What, math.Abs(r.Change)})
+				all = append(all, change{MetricLabel(r.Metric) + " " + say.RelativeChange(r.Change, r.OfShare()), p.What, math.Abs(r.Change)})
 			}
 		}
 	}
@@ -621,7 +759,7 @@ func namedChanges(c *compare.Comparison, b string, counts func(*compare.Row) boo
 	if n := len(all) - mostNamed; n > 0 {
 		out.addFormat("and %d more", n)
 	}
-	return out
+	return out, len(all)
 }
 
 // verdictWordColor marks what became worse or better.
@@ -635,20 +773,33 @@ func verdictWordColor(word string) string {
 	return bold + ";" + yellow
 }
 
-// WriteTerminal writes the comparison for a terminal: the verdict and the conditions,
-// what differs between the sides, a table for each load.
+// WriteTerminal writes the comparison for a terminal: the verdict, what differs between the
+// sides, and the metrics that say most, or a table for each load in full.
 func (m ComparisonModel) WriteTerminal(w io.Writer, s Style) error {
 	p := newPrinter(w, s)
 	p.line("")
 	for _, a := range m.Answers {
-		p.writePainted(verdictWordColor(a.Word), append([]string{a.ClaimSentence()}, a.More...)...)
-	}
-	for _, c := range m.Clauses {
-		code := map[string]string{compare.Fired: bold + ";" + red, compare.RuledOut: green}[c.State]
-		if code == "" {
-			code = yellow
+		line := a.ClaimSentence()
+		if !s.Full {
+			line = a.answerLine(p.textWidth())
 		}
-		p.writeHanging("", s.paint(code, fmt.Sprintf("%-10s", c.State))+"  ", strings.Repeat(" ", 12), c.Text)
+		p.writePainted(verdictWordColor(a.Word), line)
+		if len(a.More) > 0 {
+			p.writeText(strings.Join(a.More, " "))
+		}
+	}
+	if s.Full {
+		m.writeFull(p)
+		return p.err
+	}
+	m.writeBrief(p)
+	return p.err
+}
+
+// writeFull writes all that was compared.
+func (m ComparisonModel) writeFull(p *printer) {
+	for _, c := range m.Clauses {
+		p.writeHanging("", p.style.paint(clauseColor(c.State), fmt.Sprintf("%-10s", c.State))+"  ", strings.Repeat(" ", 12), c.Text)
 	}
 	p.line("")
 	p.writePainted(bold, m.Title)
@@ -675,9 +826,8 @@ func (m ComparisonModel) WriteTerminal(w io.Writer, s Style) error {
 			p.writePainted(yellow, "not compared: "+pair.Why)
 		}
 		if len(pair.Table.Rows) > 0 {
-			narrow, legend := pair.narrowTable()
-			p.writeTable(narrow)
-			p.writePainted(dim, legend...)
+			p.writeTable(pair.Table)
+			p.writePainted(dim, pair.Legend...)
 		}
 		if pair.Paired != nil {
 			p.line("")
@@ -692,24 +842,17 @@ func (m ComparisonModel) WriteTerminal(w io.Writer, s Style) error {
 			p.writeText(n)
 		}
 	}
-	return p.err
 }
 
-// narrowTable is the table for 80 columns, in which the verdicts that say something
-// stand out, and its legend.
-func (m *PairModel) narrowTable() (Table, []string) {
-	t, legend := Table{Head: m.Table.Head}, m.Legend
-	for _, r := range m.Table.Rows {
-		r = slices.Clone(r)
-		if last := &r[len(r)-1]; *last == compare.Undistinguished {
-			*last = "?"
-		}
-		t.AddRow(r...)
+// clauseColor marks the outcome of a condition.
+func clauseColor(state string) string {
+	switch state {
+	case compare.Fired:
+		return bold + ";" + red
+	case compare.RuledOut:
+		return green
 	}
-	if slices.ContainsFunc(t.Rows, func(r []string) bool { return r[len(r)-1] == "?" }) {
-		legend = append([]string{"? " + compare.Undistinguished}, legend...)
-	}
-	return t, legend
+	return yellow
 }
 
 // WriteMarkdown writes it for a pull request: the verdict first.

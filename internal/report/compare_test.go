@@ -17,13 +17,14 @@ func TestComparisons(t *testing.T) {
 		golden[name+".golden"] = true
 		t.Run(name, func(t *testing.T) {
 			m := BuildComparison(c)
-			var text, colour, md strings.Builder
-			for _, err := range []error{m.WriteTerminal(&text, Style{}), m.WriteTerminal(&colour, Style{Color: true}), m.WriteMarkdown(&md)} {
+			var text, colour, full, md strings.Builder
+			for _, err := range []error{m.WriteTerminal(&text, Style{}), m.WriteTerminal(&colour, Style{Color: true}), m.WriteTerminal(&full, Style{Full: true}), m.WriteMarkdown(&md)} {
 				if err != nil {
 					t.Fatal(err)
 				}
 			}
-			for line := range strings.Lines(text.String()) {
+			fitsScreen(t, text.String())
+			for line := range strings.Lines(text.String() + full.String()) {
 				line = strings.TrimSuffix(line, "\n")
 				if n := utf8.RuneCountInString(line); n > textWidth {
 					t.Errorf("%d columns: %s", n, line)
@@ -38,7 +39,7 @@ func TestComparisons(t *testing.T) {
 			if _, err := json.Marshal(c); err != nil {
 				t.Error(err)
 			}
-			got := text.String() + "== markdown\n" + md.String()
+			got := text.String() + "== in full\n" + full.String() + "== markdown\n" + md.String()
 			reporttest.SameAsGolden(t, filepath.Join("testdata", "compare", name+".golden"), got)
 		})
 	}

@@ -153,7 +153,7 @@ func targetStep(name, question string, s *result.SLO, found *inspect.ExplainedPo
 			if f.Cause == explain.Unknown {
 				step.Then = "Not known. What would tell: " + f.Confirm + "."
 			} else {
-				step.Then = found.Name(f.Cause) + confidenceText(f) + "."
+				step.Then = found.Name(f.Cause, found.Symptoms[i].Symptom.Metric) + confidenceText(f) + "."
 				step.Then += trialSentence(f, found.Symptoms[i].Symptom)
 			}
 		}

@@ -49,7 +49,7 @@ func BuildDecision(r *experiment.Record) DecisionModel {
 // usdText is an amount with its unit.
 func usdText(x float64) string { return "$" + say.Dollars(x) }
 
-func perS(x float64) string { return say.Quantity(x) + "/s" }
+func perS(x float64) string { return say.Quantity(x) + " req/s" }
 
 // rangeText is an interval in words.
 func rangeText(v *[2]float64) string {
@@ -78,42 +78,42 @@ func highestCapacity(r *experiment.Record) (best *experiment.Standing) {
 }
 
 func contractLoad(r *experiment.Record) string {
-	text := perS(r.Contract.Capacity)
+	text := say.Exact(r.Contract.Capacity) + " req/s"
 	if c := r.Contract.ForCost; c != nil {
-		text = fmt.Sprintf("%s, for at most %s per million tokens,", perS(*c), usdText(*r.Contract.USDPerM))
+		text = fmt.Sprintf("%s req/s, for at most %s per million tokens,", say.Exact(*c), usdText(*r.Contract.USDPerM))
 	}
 	return text
 }
 
 func decisionHeadline(r *experiment.Record) string {
 	if s := standingOf(r, r.Accepted); s != nil && s.Carries != nil {
-		verb := "accept " + s.Name
+		verb := "Accept " + s.Name
 		if s.Name == experiment.Baseline {
-			verb = "keep the baseline"
+			verb = "Keep the baseline"
 		}
-		return fmt.Sprintf("%s: it carries %s, %s wanted", verb, carriedText(s), contractLoad(r))
+		return fmt.Sprintf("%s: %s, %s wanted", verb, carriedText(s), contractLoad(r))
 	}
 	best := highestCapacity(r)
 	switch {
 	case best == nil:
 		return nothingYet(r)
 	case r.Answer == experiment.AnswerNone:
-		return fmt.Sprintf("no configuration meets the contract: %s carries most, %s of %s wanted", best.Name, carriedText(best), contractLoad(r))
+		return fmt.Sprintf("No configuration meets the SLO: best is %s with %s, %s wanted", best.Name, carriedText(best), contractLoad(r))
 	}
-	return fmt.Sprintf("undecided: %s carries most, %s, %s wanted", best.Name, carriedText(best), contractLoad(r))
+	return fmt.Sprintf("Undecided: best is %s with %s, %s wanted", best.Name, carriedText(best), contractLoad(r))
 }
 
 // nothingYet says why there is nothing to decide by.
 func nothingYet(r *experiment.Record) string {
 	if n := len(r.Sittings); n > 0 {
 		if why := r.Sittings[n-1].Why; why.Code == result.SittingFailed {
-			return "undecided: " + why.Quote
+			return "Undecided: " + why.Quote
 		}
 	}
 	if r.Launches.Done > 0 {
-		return fmt.Sprintf("undecided: %s complete, and not yet one of each configuration", say.Plural(r.Launches.Done, "launch"))
+		return fmt.Sprintf("Undecided: %s complete, not yet one of each configuration", say.Plural(r.Launches.Done, "launch"))
 	}
-	return "undecided: no launch is complete"
+	return "Undecided: no launch is complete"
 }
 
 // carriedText returns the load that a configuration carries, with its interval.
@@ -133,13 +133,13 @@ func decisionBasis(r *experiment.Record) (list texts) {
 	if s := standingOf(r, r.Accepted); s != nil {
 		var parts texts
 		if s.Least != nil {
-			parts.addFormat("at least %s (%s, corrected for all looks and configurations)", perS(*s.Least), formatConfidence(r))
+			parts.addFormat("at least %s (%s sure, corrected for all looks and configurations)", perS(*s.Least), formatConfidence(r))
 		}
 		if s.Carries != nil {
-			parts.addFormat("%s%s above what is wanted", boundMark(s), say.Percent(*s.Carries/r.Contract.Capacity-1))
+			parts.addFormat("%s%s more than wanted", boundMark(s), say.Percent(*s.Carries/r.Contract.Capacity-1))
 		}
 		if s.USDPerM != nil {
-			text := usdText(*s.USDPerM) + " per million output tokens within the limits"
+			text := usdText(*s.USDPerM) + " per million output tokens within the SLO"
 			if limit := r.Contract.USDPerM; limit != nil {
 				text += ", " + usdText(*limit) + " allowed"
 			}
@@ -150,11 +150,11 @@ func decisionBasis(r *experiment.Record) (list texts) {
 		case s.Change != nil:
 			text := fmt.Sprintf("%s%s against the baseline%s", say.RelativeChange(*s.Change, false), byGPU(r), changeInterval(s.Change95, false))
 			if s.PAdjusted != nil && *s.PAdjusted >= 1-r.Contract.Confidence {
-				text += ", which is not established; but the baseline may lose more"
+				text += ", which is not confirmed; but the baseline may lose more"
 			}
 			list.addText(text)
 		case len(r.Standings) > 1:
-			list.addText("no other configuration that meets the contract is established to carry more")
+			list.addText("no other configuration is shown to carry more")
 		}
 	}
 	if r.Open != "" {
@@ -217,11 +217,11 @@ func othersText(r *experiment.Record) string {
 	sure := " (" + formatConfidence(r) + ")"
 	switch {
 	case !slices.ContainsFunc(r.Standings, open):
-		return "all other configurations are rejected"
+		return "all others miss the SLO or were given up"
 	case *r.More <= 0:
-		return "no other configuration that is not rejected carries more" + byGPU(r) + sure
+		return "no other configuration carries more" + byGPU(r) + sure
 	}
-	return fmt.Sprintf("another configuration carries at most %s more%s%s", say.Percent(*r.More), byGPU(r), sure)
+	return fmt.Sprintf("another configuration may carry up to %s more%s%s", say.Percent(*r.More), byGPU(r), sure)
 }
 
 func changeInterval(v *[2]float64, share bool) string {
@@ -471,7 +471,11 @@ func spreadSection(r *experiment.Record) DecisionSection {
 		text += " with " + say.Seconds(r.Spent.Starting) + " of starts and stops"
 	}
 	if r.Spent.USD > 0 {
-		text += ", " + usdText(r.Spent.USD) + " at the price of the GPUs"
+		of := " at the price of the GPUs"
+		if r.Spent.Virtual {
+			of = " on real GPUs"
+		}
+		text += ", " + usdText(r.Spent.USD) + of
 	}
 	s.Lines.addText(text)
 	s.Lines.addText(r.Void...)
@@ -530,6 +534,10 @@ func (m DecisionModel) WriteTerminal(w io.Writer, s Style) error {
 	p := newPrinter(w, s)
 	p.line("")
 	p.writePainted(answerColor(m.Word), m.Headline)
+	if !s.Full && m.Of != nil { // nil of a comparison of records
+		m.writeBrief(p)
+		return p.err
+	}
 	for _, b := range m.Basis {
 		p.writeText(b)
 	}
@@ -551,6 +559,81 @@ func (m DecisionModel) WriteTerminal(w io.Writer, s Style) error {
 		}
 	}
 	return p.err
+}
+
+// effectsNamed is the number of effects that are named by default.
+const effectsNamed = 3
+
+// briefFacts are the facts that a decision rests on.
+func (m DecisionModel) briefFacts() (facts []labelled) {
+	label := "Basis"
+	for _, b := range m.Basis {
+		facts = append(facts, labelled{Label: label, Value: []string{b}})
+		label = ""
+	}
+	label = "Effects"
+	for _, e := range m.Of.Effects {
+		if e.Verdict == experiment.NotDiscerned || e.Verdict == experiment.Alike {
+			continue
+		}
+		if len(facts) >= len(m.Basis)+effectsNamed {
+			break
+		}
+		facts = append(facts, labelled{Label: label, Value: []string{
+			fmt.Sprintf("%s, row %s: %s %s (%s)", e.Configuration, e.Row, MetricLabel(e.Metric), say.RelativeChange(e.Change, e.OfShare), e.Verdict),
+		}})
+		label = ""
+	}
+	if l := m.Of.Limiter; l != nil {
+		facts = append(facts, labelled{Label: "Bottleneck", Value: []string{l.Configuration + ": " + l.Sentence}})
+	}
+	return facts
+}
+
+// sectionByID returns a section of the record, empty if there is none.
+func (m DecisionModel) sectionByID(id string) DecisionSection {
+	if i := slices.IndexFunc(m.Sections, func(s DecisionSection) bool { return s.ID == id }); i >= 0 {
+		return m.Sections[i]
+	}
+	return DecisionSection{}
+}
+
+// writeBrief writes the decision on one screen.
+func (m DecisionModel) writeBrief(p *printer) {
+	p.writeFacts(m.briefFacts())
+	configurations := m.sectionByID("configurations")
+	if table, left := configurations.Brief.firstRows(mostRows); len(table.Rows) > 0 {
+		p.line("")
+		p.writeTable(table)
+		legend := []string{"carries: req/s within the SLO"}
+		if left > 0 {
+			legend = append(legend, fmt.Sprintf("%d more: --full", left))
+		}
+		p.writePainted(dim, legend...)
+	}
+	var notes []note
+	for _, id := range []string{"since", "trend", "hypotheses", "controls", configurations.ID, "launches"} {
+		part := m.sectionByID(id)
+		for i, l := range part.Lines {
+			switch {
+			case i == 0 && id == configurations.ID: // it explains columns
+				continue
+			case i == 0 && id == "since":
+				l = part.Title + ": " + l
+			}
+			notes = append(notes, note{Text: l})
+		}
+	}
+	p.writeNotes(notes, false, "")
+	var next []labelled
+	for i, l := range m.Of.Next {
+		label := ""
+		if i == 0 {
+			label = "Next"
+		}
+		next = append(next, labelled{Label: label, Value: []string{l}})
+	}
+	p.writeFacts(next[:min(len(next), mostNotes)])
 }
 
 // WriteMarkdown writes the record.

@@ -28,10 +28,12 @@ func symptomText(d *explain.Diagnosis, of *result.Point) string {
 }
 
 // evidenceText is a number with its unit and where it was read.
-func evidenceText(e *explain.Evidence) string {
+func evidenceText(e *explain.Evidence, of explain.Symptom) string {
 	v := say.Quantity(e.Value)
 	switch e.Unit {
 	case "":
+	case explain.LowerBy:
+		return fmt.Sprintf("%s: %s %s lower (%s)", e.Signal, symptomName(of), forecastShare(e.Value), e.From)
 	case "share":
 		v = say.Percent(e.Value)
 	default:
@@ -47,63 +49,61 @@ func partsText(d *explain.Diagnosis) string {
 	larger := func(a, b explain.Part) int { return cmp.Compare(b.MS, a.MS) }
 	for _, x := range slices.SortedStableFunc(slices.Values(d.Parts), larger) {
 		if sum += x.MS; x.Share >= 0.005 {
-			parts.addFormat("%s %s", x.Name, say.Percent(math.Round(100*x.Share)/100))
+			parts.addFormat("%s %s", say.Quantity(x.MS), x.Name)
 		}
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	of := "time to the first token"
+	of := "TTFT"
 	if d.Symptom.Metric == metric.TPOT {
-		of = "time from the first token to the last"
+		of = "time from first to last token"
 	}
-	return fmt.Sprintf("of the mean %s, %s ms: %s", of, say.Quantity(sum), strings.Join(parts, ", "))
+	return fmt.Sprintf("mean %s %s ms = %s", of, say.Quantity(sum), strings.Join(parts, " + "))
 }
 
 // ruledOutText is a cause that a test excludes, with the most that it may have.
-func ruledOutText(p *inspect.ExplainedPoint, e *explain.Excluded) string {
-	s := p.Name(e.Cause) + ": at most " + say.Percent(math.Ceil(1000*e.AtMost)/1000)
+func ruledOutText(p *inspect.ExplainedPoint, e *explain.Excluded, of explain.Symptom) string {
+	s := p.Name(e.Cause, of.Metric) + ": at most " + say.Percent(math.Ceil(1000*e.AtMost)/1000)
 	if len(e.Evidence) > 0 {
-		s += ", by " + evidenceText(&e.Evidence[0])
+		s += ", by " + evidenceText(&e.Evidence[0], of)
 	}
 	return s
 }
 
 // lackText has the reason for each source of facts that is not known.
 var lackText = map[string]string{
-	explain.FromServer:  "the server's metrics do not tell",
-	explain.FromStated:  "the server's settings are not known",
-	explain.FromGPU:     "the GPU's metrics were not read",
-	explain.FromRecords: "what prompts have in common is not known",
-	explain.FromClient:  "too few answers were streamed",
+	explain.FromServer:  "the server's metrics do not show it",
+	explain.FromStated:  "the server's settings are unknown",
+	explain.FromGPU:     "GPU metrics were not read",
+	explain.FromRecords: "what prompts have in common is unknown",
+	explain.FromClient:  "too few responses were streamed",
 }
 
 // openTexts are the causes that tests leave open, each with the share that it may have, and those
 // that are not tested, by what is not known.
-func openTexts(p *inspect.ExplainedPoint, list []explain.Untested) (left, untested []string) {
+func openTexts(p *inspect.ExplainedPoint, list []explain.Untested, of explain.Symptom) (left, untested []string) {
 	lack := map[string][]string{}
+	share := " of " + symptomName(of)
 	for _, u := range list {
-		switch name := p.Name(u.Cause); {
+		switch name := p.Name(u.Cause, of.Metric); {
 		case len(u.Lacks) > 0:
 			lack[u.Lacks[0].Source()] = append(lack[u.Lacks[0].Source()], name)
 		case u.AtMost < 0.99:
-			left = append(left, name+": up to "+say.Percent(math.Ceil(100*u.AtMost)/100))
+			left = append(left, name+" (up to "+say.Percent(math.Ceil(100*u.AtMost)/100)+share+")")
+			share = ""
 		default:
 			left = append(left, name)
 		}
 	}
 	for _, from := range slices.Sorted(maps.Keys(lack)) {
-		untested = append(untested, lackText[from]+": "+strings.Join(lack[from], ", "))
+		untested = append(untested, strings.Join(lack[from], ", ")+" ("+lackText[from]+")")
 	}
 	return left, untested
 }
 
-// trialText returns the text that says what to try against a symptom, "" for nothing.
-func trialText(f *explain.Finding, of explain.Symptom) string {
-	t := f.Try
-	if t == nil {
-		return ""
-	}
+// settingText is the setting that a trial changes.
+func settingText(t *explain.Trial) string {
 	s := t.Knob
 	switch {
 	case t.From != "" && t.To != "":
@@ -112,12 +112,42 @@ func trialText(f *explain.Finding, of explain.Symptom) string {
 		s += ": " + t.To
 	}
 	if t.ChangesAnswers {
-		s += " (another model: judge its answers again)"
+		s += " (changes answers)"
 	}
-	if t.Gain > 0 {
-		return s + "; the twins expect " + symptomName(of) + " " + forecastShare(t.Gain) + " lower"
+	return s
+}
+
+// trialText returns the text that says what to try against a symptom, "" for nothing.
+func trialText(f *explain.Finding, of explain.Symptom) string {
+	switch t := f.Try; {
+	case t == nil:
+		return ""
+	case t.Gain > 0:
+		return settingText(t) + ": " + symptomName(of) + " " + forecastShare(t.Gain) + " lower in simulation"
 	}
-	return s + "; what it brings no twin says"
+	return settingText(f.Try) + " (not simulated)"
+}
+
+// trialTexts returns the settings to try at a load, each once.
+func trialTexts(x *inspect.ExplainedPoint) (list []string) {
+	var effects Grouping // by the setting
+	for i := range x.Symptoms {
+		t := x.Symptoms[i].Primary.Try
+		switch {
+		case t == nil:
+		case t.Gain > 0:
+			effects.AddName(settingText(t), symptomName(x.Symptoms[i].Symptom)+" "+forecastShare(t.Gain))
+		default:
+			effects.AddName(settingText(t)+" (not simulated)", "")
+		}
+	}
+	for _, setting := range effects.Keys {
+		if names := effects.JoinNames(setting); strings.Trim(names, ", ") != "" {
+			setting += ": " + names + " lower in simulation"
+		}
+		list = append(list, setting)
+	}
+	return list
 }
 
 // trialSentence returns it as a sentence that follows others.
@@ -129,9 +159,9 @@ func trialSentence(f *explain.Finding, of explain.Symptom) string {
 }
 
 // evidenceTexts returns the evidence for a finding.
-func evidenceTexts(f *explain.Finding) (list []string) {
+func evidenceTexts(f *explain.Finding, of explain.Symptom) (list []string) {
 	for i := range f.Evidence {
-		list = append(list, evidenceText(&f.Evidence[i]))
+		list = append(list, evidenceText(&f.Evidence[i], of))
 	}
 	return list
 }
@@ -150,60 +180,86 @@ func forecastShare(x float64) string {
 	return "about " + say.Percent(math.Round(100*x)/100)
 }
 
-// limitSentence is the sentence that an explanation is read for.
-func limitSentence(run *result.Run, x *inspect.Explanation) string {
-	if len(x.Points) == 0 {
-		return "Nothing was measured."
-	}
+// bottleneckSentence is the sentence that an explanation is read for.
+func bottleneckSentence(run *result.Run, x *inspect.Explanation) string {
 	at := mostTellingPoint(run, x)
-	if at == nil {
-		return "What limits it is " + notKnown + "."
-	}
-	if at.OtherFailure() != "" {
-		return "What limits it is " + at.OtherFailure() + "."
+	switch {
+	case len(x.Points) == 0:
+		return "Bottleneck not known: nothing was measured"
+	case at == nil:
+		return "Bottleneck not known"
+	case at.OtherFailure() != "":
+		return "Not a bottleneck at " + at.Load + ": " + at.OtherFailure()
 	}
 	d := &at.Symptoms[0]
-	if d.Primary.Cause == explain.Unknown {
-		return fmt.Sprintf("What limits %s at %s is %s.", symptomName(d.Symptom), at.Load, d.Primary.Claim)
-	}
-	name := symptomName(d.Symptom)
+	of := symptomName(d.Symptom) + " at " + at.Load + ": "
 	switch {
+	case d.Primary.Cause == explain.Unknown:
+		return "Bottleneck of " + of + "not known"
 	case !d.IsLightLoad():
-		return fmt.Sprintf("%s at %s is limited by %s%s.", name, at.Load, causesOf(at, d), confidenceText(&d.Primary))
+		return "Bottleneck of " + of + causesOf(at, d) + confidenceText(&d.Primary)
 	case at.Met == result.No:
-		return fmt.Sprintf("%s at %s is limited by %s%s, and hardly by the load: %s.", name, at.Load, causesOf(at, d), confidenceText(&d.Primary), twiceText(d))
+		return "What takes the time of " + of + causesOf(at, d) + confidenceText(&d.Primary) + ", not the load"
 	}
-	return fmt.Sprintf("Nothing limits %s at %s: %s. It hangs on %s%s.", name, at.Load, twiceText(d), causesOf(at, d), confidenceText(&d.Primary))
+	return "No bottleneck of " + of + "it is " + causesOf(at, d) + confidenceText(&d.Primary)
+}
+
+// pointSentence returns the meaning of a finding, given whether the load met its SLO.
+func pointSentence(x *inspect.Explanation, p *inspect.ExplainedPoint) string {
+	if p.OtherFailure() != "" || len(p.Symptoms) == 0 {
+		return p.NoFinding
+	}
+	d := &p.Symptoms[0]
+	switch {
+	case d.Primary.Cause == explain.Unknown:
+		return say.Sentence(strings.TrimPrefix(d.Primary.Claim, explain.UnknownBecause))
+	case p.Met == result.Yes && d.IsLightLoad():
+		return "The SLO is met here, and twice the load would hardly change " + symptomName(d.Symptom) + "."
+	case p.Met == result.Yes:
+		return "The SLO is met here, so nothing has to change. This is what limits next."
+	case p.Met == result.No:
+		return "The SLO is not met here."
+	case p.Met == result.Undecided:
+		return "Whether the SLO is met here is too close to call."
+	}
+	return ""
 }
 
 // causesOf are the primary cause of a symptom and those that bring as much within chance.
 func causesOf(p *inspect.ExplainedPoint, d *explain.Diagnosis) string {
 	alike := d.Alike()
 	if len(alike) < 2 {
-		return p.Name(d.Primary.Cause)
+		return p.Name(d.Primary.Cause, d.Symptom.Metric)
 	}
 	var names []string
 	for _, c := range alike {
-		names = append(names, p.Name(c))
+		names = append(names, p.Name(c, d.Symptom.Metric))
 	}
-	return say.List(names...) + ", about equally"
+	return strings.Join(names, " or ")
 }
 
-// twiceText returns the text that says what twice the load would make of a symptom.
+// twiceText returns what twice the load does to a symptom in simulation: "4.4×".
 func twiceText(d *explain.Diagnosis) string {
-	name := symptomName(d.Symptom)
 	switch x := d.AtTwice; {
+	case x <= 0:
+		return say.Unknown
 	case x < 1.005:
-		return "twice the load would not lengthen it, the twins say"
+		return "no change"
 	case x < 2:
-		return "at twice the load the twins expect " + name + " " + forecastShare(x-1) + " higher"
+		return "+" + say.Percent(math.Round(100*(x-1))/100)
 	case x < 10:
-		return "at twice the load the twins expect " + name + " about " + say.Significant(x, 2) + " times as high"
+		return say.Significant(x, 2) + "×"
 	}
-	return "at twice the load the twins expect " + name + " over 10 times as high"
+	return "over 10×"
 }
 
-func symptomName(s explain.Symptom) string { return s.Of + " " + strings.ToUpper(string(s.Metric)) }
+// symptomName returns a symptom as reports write it: "p90 TTFT".
+func symptomName(s explain.Symptom) string {
+	if s.Metric == metric.Stall { // no abbreviation
+		return s.Of + " " + string(s.Metric)
+	}
+	return s.Of + " " + strings.ToUpper(string(s.Metric))
+}
 
 // mostTellingPoint is the first load that its reader asks about ([inspect.IsTelling]), else the
 // first that does not meet its objective, else the highest.
@@ -258,7 +314,7 @@ func (m *Model) AddExplanation(x *inspect.Explanation) {
 			d := &p.Symptoms[k]
 			list = append(list, findingSentence(p, d))
 			if open == "" {
-				open = fmt.Sprintf("%s at %s: not known. What would tell: %s.", symptomName(d.Symptom), p.Load, d.Primary.Confirm)
+				open = fmt.Sprintf("%s at %s: not known. To find out: %s.", symptomName(d.Symptom), p.Load, d.Primary.Confirm)
 			}
 			if f := &d.Primary; m.Why == "" && f.Cause != explain.Unknown {
 				m.Why = claimText(p, d) + trialSentence(f, d.Symptom)
@@ -297,15 +353,15 @@ func findingSentence(p *inspect.ExplainedPoint, d *explain.Diagnosis) string {
 		s += " The way there: " + path + "."
 	}
 	if d.IsLightLoad() {
-		s += " The load hardly adds to it: " + twiceText(d) + "."
+		s += " The load hardly adds to it: at twice the load " + twiceText(d) + " in simulation."
 	}
 	if also := heldDown(d); also != "" {
 		s += " Also: " + also + "."
 	}
 	if f.Cause == explain.Unknown {
-		return s + " What would tell: " + f.Confirm + "."
+		return s + " To find out: " + f.Confirm + "."
 	}
-	if evidence := evidenceTexts(f); len(evidence) > 0 {
+	if evidence := evidenceTexts(f, d.Symptom); len(evidence) > 0 {
 		s += " Because: " + strings.Join(evidence, "; ") + "."
 	}
 	return s + trialSentence(f, d.Symptom)
@@ -319,32 +375,162 @@ func pathOf(p *inspect.ExplainedPoint, d *explain.Diagnosis) string {
 		return ""
 	}
 	path := []string{"the SLO is not met", symptomName(d.Symptom), branchOf(d.Primary.Cause, d.Symptom.Metric)}
-	return strings.Join(append(path, p.Name(d.Primary.Cause)), " → ")
+	return strings.Join(append(path, p.Name(d.Primary.Cause, d.Symptom.Metric)), " → ")
 }
 
-// WriteExplanation writes what limits a run for a terminal.
+// WriteExplanation writes what limits a run for a terminal: the load at the limit, or every load
+// with all that is known of it.
 func WriteExplanation(w io.Writer, run *result.Run, x *inspect.Explanation, s Style) error {
 	p := newPrinter(w, s)
-	p.line("")
-	p.writePainted(bold, limitSentence(run, x))
-	asked := "no twin was asked"
-	if x.Deployment != "" {
-		asked = "held against twins of " + x.Deployment
+	p.writeAnswer(bottleneckSentence(run, x))
+	at := mostTellingPoint(run, x)
+	if s.Full || at == nil {
+		writeAllPoints(p, run, x)
+		return p.err
 	}
-	p.writePainted(dim, "of "+x.Run, asked)
+	p.writeText(nonEmpty(pointSentence(x, at))...)
+	if len(at.Symptoms) > 0 {
+		p.line("")
+		writeSymptoms(p, &run.Points[at.Index], at)
+		p.writeFacts(slices.Concat(findingFacts(at), rangeFacts(x)))
+	}
+	p.writeNotes(explanationNotes(run, x, at), false, "")
+	p.writeNext("pitot explain "+say.ShellLine([]string{x.Run})+" --full", "")
+	return p.err
+}
+
+// writeSymptoms writes a table of what limits each latency of a load.
+func writeSymptoms(p *printer, of *result.Point, x *inspect.ExplainedPoint) {
+	t := NewTable("metric", "measured", "limited by", "sure?", "at 2× load")
+	twice, few := false, false
+	for i := range x.Symptoms {
+		d := &x.Symptoms[i]
+		value := cellText(of.Metrics.SummaryOf(d.Symptom.Metric), d.Symptom.Of)
+		few = few || strings.HasPrefix(value, "~")
+		if value != say.Unknown {
+			value += " ms"
+		}
+		sure := string(d.Primary.Confidence)
+		if sure == "" {
+			sure = say.Unknown
+		}
+		twice = twice || d.AtTwice > 0
+		causes := d.Alike()
+		if len(causes) < 2 {
+			causes = []explain.Cause{d.Primary.Cause}
+		}
+		for k, c := range causes {
+			name := x.Name(c, d.Symptom.Metric)
+			if k < len(causes)-1 {
+				name += " or"
+			}
+			if k == 0 {
+				t.AddRow(symptomName(d.Symptom), value, name, sure, twiceText(d))
+			} else {
+				t.AddRow("", "", name, "", "")
+			}
+		}
+	}
+	var legend []string
+	if twice {
+		legend = append(legend, "at 2× load: in simulation")
+	} else {
+		t = t.withoutColumns(func(column int) bool { return column == 4 })
+	}
+	if few {
+		legend = append(legend, "~ from few samples")
+	}
+	p.writeColumns(t, 2, 3)
+	p.writePainted(dim, legend...)
+}
+
+// findingFacts returns the facts about the first symptom of a load, and the settings to try.
+func findingFacts(x *inspect.ExplainedPoint) (facts []labelled) {
+	d := &x.Symptoms[0]
+	f := &d.Primary
+	add := func(label string, values ...string) {
+		for _, v := range nonEmpty(values...) {
+			facts = append(facts, labelled{Label: label, Value: []string{v}})
+			label = ""
+		}
+	}
+	add("Evidence", mostEvidence(d)...)
+	if len(f.Excluded) > 0 {
+		var names []string
+		most := 0.0
+		for _, e := range f.Excluded {
+			names, most = append(names, x.Name(e.Cause, d.Symptom.Metric)), max(most, e.AtMost)
+		}
+		add("Ruled out", fmt.Sprintf("%s (each at most %s of %s)", strings.Join(names, ", "), say.Percent(math.Ceil(1000*most)/1000), symptomName(d.Symptom)))
+	}
+	left, untested := openTexts(x, f.Untested, d.Symptom)
+	add("Not excluded", strings.Join(left, ", "))
+	add("Not tested", strings.Join(untested, ", "))
+	add("Also", heldDown(d))
+	if f.Cause == explain.Unknown {
+		add("To find out", f.Confirm)
+	} else {
+		add("To confirm", f.Confirm)
+	}
+	add("Try", trialTexts(x)...)
+	return facts
+}
+
+// rangeFacts are the loads at which each cause limits a latency.
+func rangeFacts(x *inspect.Explanation) (facts []labelled) {
+	label := "By load"
+	for _, r := range x.Over {
+		span := "at " + r.From
+		if r.To != r.From {
+			span = "from " + r.From + " to " + r.To
+		}
+		facts = append(facts, labelled{Label: label, Value: []string{symptomName(r.Symptom) + " " + span + ": " + x.Points[0].Name(r.Cause, r.Symptom.Metric)}})
+		label = ""
+	}
+	return facts
+}
+
+// mostEvidence is the first of the evidence for the cause of a symptom: the parts of its mean
+// and what a simulation says, or the first readings.
+func mostEvidence(d *explain.Diagnosis) []string {
+	list, most := evidenceTexts(&d.Primary, d.Symptom), 3
+	if parts := partsText(d); parts != "" {
+		list, most = slices.Insert(list, 0, parts), 2
+	}
+	return list[:min(len(list), most)]
+}
+
+// explanationNotes returns the caveats of an explanation of one load.
+func explanationNotes(run *result.Run, x *inspect.Explanation, at *inspect.ExplainedPoint) (notes []note) {
+	if x.Deployment != "" {
+		notes = append(notes, note{Text: "Simulations of " + x.Deployment + " replay these requests. They are predictions: change one setting, measure, then pitot compare."})
+	}
+	for i := range at.Symptoms {
+		if f := &at.Symptoms[i].Primary; f.Try != nil && f.Try.ChangesAnswers {
+			notes = append(notes, note{Text: "This setting changes the model's answers. Check them: pitot run --check-answers 5%", Warning: true})
+			break
+		}
+	}
+	if n := len(run.Points) - 1; n > 0 {
+		notes = append(notes, note{Text: fmt.Sprintf("This is one of %d loads; --full explains the others.", n+1)})
+	}
+	for _, n := range x.Notes {
+		notes = append(notes, note{Text: say.Sentence(n)})
+	}
+	return notes
+}
+
+// writeAllPoints writes what is known of every load.
+func writeAllPoints(p *printer, run *result.Run, x *inspect.Explanation) {
+	simulated := "nothing was simulated"
+	if x.Deployment != "" {
+		simulated = "compared with simulations of " + x.Deployment
+	}
+	p.writePainted(dim, "of "+x.Run, simulated)
 	for _, n := range x.Notes {
 		p.writeText(n)
 	}
-	if len(x.Over) > 0 {
-		p.line("")
-		for _, r := range x.Over {
-			span := "at " + r.From
-			if r.To != r.From {
-				span = "from " + r.From + " to " + r.To
-			}
-			p.writeHanging("", "  ", "    ", symptomName(r.Symptom)+" "+span+": "+x.Points[0].Name(r.Cause))
-		}
-	}
+	p.writeFacts(rangeFacts(x))
 	few := false
 	for i := range x.Points {
 		for _, d := range x.Points[i].Symptoms {
@@ -354,9 +540,8 @@ func WriteExplanation(w io.Writer, run *result.Run, x *inspect.Explanation, s St
 	}
 	if few {
 		p.line("")
-		p.writePainted(dim, "~ few independent samples")
+		p.writePainted(dim, "~ from few samples")
 	}
-	return p.err
 }
 
 func writePoint(p *printer, of *result.Point, x *inspect.ExplainedPoint, several bool) {
@@ -364,9 +549,9 @@ func writePoint(p *printer, of *result.Point, x *inspect.ExplainedPoint, several
 	head := x.Load
 	switch x.Met {
 	case result.Yes:
-		head += ": the SLO is met, nothing has to be done"
+		head += ": the SLO is met, nothing has to change"
 		if len(x.Symptoms) > 0 {
-			head += "; what its times hang on:"
+			head += "; what its latencies depend on:"
 		}
 	case result.No:
 		head += ": the SLO is not met"
@@ -385,13 +570,13 @@ func writePoint(p *printer, of *result.Point, x *inspect.ExplainedPoint, several
 		}
 		writeFinding(p, x, f, d.Symptom)
 		if d.AtTwice > 0 {
-			writeRow(p, "load", twiceText(d))
+			writeRow(p, "at twice the load", symptomName(d.Symptom)+" "+twiceText(d)+" in simulation")
 		}
 		for k := range d.Also {
 			a := &d.Also[k]
 			name := "also"
 			if a.Alike {
-				name = "as much"
+				name = "or, as likely"
 			}
 			writeRow(p, name, a.Claim, otherTrial(a, f, d.Symptom))
 		}
@@ -433,10 +618,10 @@ func writeRow(p *printer, name string, items ...string) {
 func writeFinding(p *printer, x *inspect.ExplainedPoint, f *explain.Finding, of explain.Symptom) {
 	var excluded []string
 	for i := range f.Excluded {
-		excluded = append(excluded, ruledOutText(x, &f.Excluded[i]))
+		excluded = append(excluded, ruledOutText(x, &f.Excluded[i], of))
 	}
-	left, untested := openTexts(x, f.Untested)
-	writeRow(p, "because", evidenceTexts(f)...)
+	left, untested := openTexts(x, f.Untested, of)
+	writeRow(p, "evidence", evidenceTexts(f, of)...)
 	writeRow(p, "ruled out", excluded...)
 	writeRow(p, "not ruled out", left...)
 	writeRow(p, "not tested", untested...)

@@ -38,11 +38,56 @@ func TestHeadOfALoadThatMet(t *testing.T) {
 		writePoint(p, new(result.Point), &inspect.ExplainedPoint{Load: "2 req/s", Met: result.Yes, Symptoms: symptoms}, false)
 		return b.String()
 	}
-	if got, want := head(), "\n2 req/s: the SLO is met, nothing has to be done\n"; got != want {
+	if got, want := head(), "\n2 req/s: the SLO is met, nothing has to change\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	got := head(explain.Diagnosis{Symptom: explain.Symptom{Metric: metric.TTFT, Of: "p99"}, Primary: explain.Finding{Cause: explain.Host, Claim: "the host"}})
-	if want := "nothing has to be done; what its times hang on:\n"; !strings.Contains(got, want) {
+	if want := "nothing has to change; what its latencies depend on:\n"; !strings.Contains(got, want) {
 		t.Errorf("%q lacks %q", got, want)
+	}
+}
+
+// A search of many loads is explained on one screen, and what was not tested is not ruled out.
+func TestExplanationFitsAScreen(t *testing.T) {
+	finding := explain.Finding{Cause: explain.Compute, Claim: "prefill compute: prompts", Confidence: explain.Sure, Confirm: "run at half the load",
+		Evidence: []explain.Evidence{{Signal: "a third more compute", Value: .32, Unit: explain.LowerBy, From: explain.FromTwins}},
+		Excluded: []explain.Excluded{{Cause: explain.Client}, {Cause: explain.KVCache, AtMost: .013}},
+		Untested: []explain.Untested{{Cause: explain.Network, AtMost: .13}, {Cause: explain.Freezes, AtMost: 1}, {Cause: explain.Throttling, Lacks: []explain.Signal{explain.ClockShare}}},
+		Try:      &explain.Trial{Knob: "quantization", From: "bf16", To: "fp8", Gain: .63, ChangesAnswers: true},
+	}
+	of := func(m metric.Name) explain.Diagnosis {
+		return explain.Diagnosis{Symptom: explain.Symptom{Metric: m, Of: "p90"}, AtTwice: 4.4, Primary: finding,
+			Parts: []explain.Part{{Name: explain.QueuePart, MS: 16, Share: .2}, {Name: explain.PrefillPart, MS: 64, Share: .8}},
+			Also:  []explain.Finding{{Cause: explain.Bandwidth, Alike: true}}}
+	}
+	run := &result.Run{}
+	x := &inspect.Explanation{Run: "s24", Deployment: "llama-3.1-8b@h100", Notes: []string{"one", "two", "three"}}
+	for i := range 12 {
+		run.Points = append(run.Points, result.Point{SLO: &result.SLO{}})
+		x.Points = append(x.Points, inspect.ExplainedPoint{Index: i, Load: "24 req/s", Met: result.No, Symptoms: []explain.Diagnosis{of(metric.TTFT), of(metric.TPOT), of(metric.Stall)}})
+	}
+	var brief, full strings.Builder
+	if err := WriteExplanation(&brief, run, x, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	fitsScreen(t, brief.String())
+	for _, want := range []string{
+		"\nBottleneck of p90 TTFT at 24 req/s: prefill compute or memory bandwidth (sure)\nThe SLO is not met here.\n",
+		"\np90 TTFT          –  prefill compute or            sure         4.4×\n                     memory bandwidth\n",
+		"Evidence     mean TTFT 80.0 ms = 64.0 prefill + 16.0 queue\n             a third more compute: p90 TTFT about 32 % lower (simulation)\n",
+		"Ruled out    slow client, KV cache (each at most 1.3 % of p90 TTFT)\n",
+		"Not excluded network (up to 13 % of p90 TTFT), server freezes\n",
+		"Not tested   GPU clock (GPU metrics were not read)\n",
+		"+3 more: --full\n",
+	} {
+		if !strings.Contains(brief.String(), want) {
+			t.Errorf("no %q in\n%s", want, brief.String())
+		}
+	}
+	if err := WriteExplanation(&full, run, x, Style{Full: true}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(full.String(), "24 req/s: the SLO is not met"); n != 12 {
+		t.Errorf("%d loads in full", n)
 	}
 }

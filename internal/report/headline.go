@@ -90,7 +90,7 @@ func (m *Model) headlinePoint(run *result.Run, shown *PointModel) {
 	c, p := &m.Headline, &run.Points[0]
 	m.Figures = pointFigures(p)
 	c.Because = shown.Because
-	c.Sentence = pointSentence(run, p)
+	c.Sentence = loadSentence(run, p)
 	c.Interval, c.Unsure = pointInterval(p)
 	if n := len(m.Points); n > 1 {
 		if effect := effectText(run.CacheEffect); effect != "" && run.Verdict != result.Invalid { // what both are measured for
@@ -101,8 +101,8 @@ func (m *Model) headlinePoint(run *result.Run, shown *PointModel) {
 	}
 }
 
-// pointSentence is the answer of one load, true when it is quoted alone.
-func pointSentence(run *result.Run, p *result.Point) string {
+// loadSentence is the answer of one load, true when it is quoted alone.
+func loadSentence(run *result.Run, p *result.Point) string {
 	load, r := loadName(p), p.Requests
 	if n := r.Errors[record.ErrInterrupted]; 10*n > r.Due && len(run.Points) == 1 {
 		load += fmt.Sprintf(" (stopped, %d of %d requests under way)", n, r.Due)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -25,7 +26,7 @@ type labelled struct {
 	Columns string // in place of Value: a line whose columns are aligned with those of its neighbours
 }
 
-// note is a sentence below the table. A warning says what limits the numbers.
+// note is a sentence below the table. A warning limits the numbers above it.
 type note struct {
 	Text    string
 	Warning bool
@@ -49,16 +50,16 @@ func (p *printer) writeFacts(facts []labelled) {
 			first = false
 		}
 		if f.Columns != "" {
-			p.writeColumns(f)
+			p.writeMarkedColumns(f)
 			continue
 		}
 		p.writeHanging(f.Color, padLabel(f.Label), strings.Repeat(" ", labelWidth), value...)
 	}
 }
 
-// writeColumns writes a fact of aligned columns, of which the first has one character: a mark. What
+// writeMarkedColumns writes a fact of aligned columns, of which the first has one character: a mark. What
 // does not fit is continued on the next line.
-func (p *printer) writeColumns(f labelled) {
+func (p *printer) writeMarkedColumns(f labelled) {
 	indent := padLabel(f.Label)
 	mark, rest, _ := strings.Cut(withoutControls(f.Columns), " ")
 	if n := p.textWidth() - labelWidth - 2; utf8.RuneCountInString(rest) > n {
@@ -79,24 +80,29 @@ func padLabel(label string) string {
 }
 
 // writeNotes writes the first notes, warnings before others, and how to see the rest: more, or
-// "--full" if more is empty. All of them are written if full is set.
+// "--full" if more is empty. It writes all of them if full is set.
 func (p *printer) writeNotes(notes []note, full bool, more string) {
+	most := mostNotes
+	if full {
+		most = len(notes)
+	}
+	p.writeFirstNotes(notes, most, more)
+}
+
+// writeFirstNotes does it with another number of notes.
+func (p *printer) writeFirstNotes(notes []note, most int, more string) {
 	if len(notes) == 0 {
 		return
 	}
 	p.line("")
 	p.line("Notes")
-	left := mostNotes
+	left := most
 	for _, warning := range []bool{true, false} {
 		for _, n := range notes {
-			switch {
-			case n.Warning != warning:
+			if n.Warning != warning || left == 0 {
 				continue
-			case left == 0 && !full:
-				continue
-			case left > 0:
-				left--
 			}
+			left--
 			mark := "·"
 			if warning {
 				mark = p.style.paint(yellow, "!")
@@ -104,7 +110,7 @@ func (p *printer) writeNotes(notes []note, full bool, more string) {
 			p.writeHanging("", "  "+mark+" ", "    ", n.Text)
 		}
 	}
-	if hidden := len(notes) - mostNotes; hidden > 0 && !full {
+	if hidden := len(notes) - most; hidden > 0 {
 		if more == "" {
 			more = "--full"
 		}
@@ -162,4 +168,30 @@ func (t Table) firstRows(most int) (Table, int) {
 	left := max(len(t.Rows)-most, 0)
 	t.Rows = t.Rows[:len(t.Rows)-left]
 	return t, left
+}
+
+// writeColumns writes a table with its numbers to the right, and words to the left in the first
+// column and in others that are named.
+func (p *printer) writeColumns(t Table, words ...int) {
+	widths := t.widths()
+	for i, row := range append([][]string{t.Head}, t.Rows...) {
+		var b strings.Builder
+		for k, cell := range row {
+			cell = withoutControls(cell)
+			pad := strings.Repeat(" ", widths[k]-utf8.RuneCountInString(cell))
+			switch {
+			case k == 0:
+				b.WriteString(cell + pad)
+			case slices.Contains(words, k):
+				b.WriteString("  " + cell + pad)
+			default:
+				b.WriteString("  " + pad + cell)
+			}
+		}
+		code := ""
+		if i == 0 {
+			code = dim
+		}
+		p.linePainted(code, strings.TrimRight(b.String(), " "))
+	}
 }

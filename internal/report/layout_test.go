@@ -3,7 +3,11 @@ package report
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
+
+// screenLines is the most that an answer may have by default.
+const screenLines = 30
 
 func TestLayout(t *testing.T) {
 	var b strings.Builder
@@ -44,5 +48,19 @@ Report       a/report.html
 	p.writeNotes([]note{{Text: "one"}, {Text: "two"}, {Text: "three"}, {Text: "four"}}, true, "")
 	if got := b.String(); !strings.Contains(got, "four") || strings.Contains(got, "more") {
 		t.Errorf("in full:\n%s", got)
+	}
+}
+
+// fitsScreen fails where an answer is longer than a screen or wider than its lines may be.
+func fitsScreen(t *testing.T, text string) {
+	t.Helper()
+	lines := strings.Split(strings.Trim(text, "\n"), "\n")
+	if len(lines) > screenLines {
+		t.Errorf("%d lines:\n%s", len(lines), text)
+	}
+	for _, l := range lines {
+		if n := utf8.RuneCountInString(l); n > textWidth {
+			t.Errorf("%d columns: %s", n, l)
+		}
 	}
 }

@@ -20,16 +20,19 @@ const gib = 1 << 30
 // WritePrediction writes what to expect of a deployment.
 func WritePrediction(w io.Writer, x *predict.Prediction, s Style) error {
 	p := newPrinter(w, s)
+	answer := mostTokens(x)
+	if answer == "" {
+		answer = describeDeployment(x)
+	}
+	p.writeAnswer(answer)
+	if !s.Full {
+		writeBriefPrediction(p, x)
+		return p.err
+	}
 	d, b := x.Deployment, x.Bounds
 	limits := d.Limits()
 	p.line("")
-	title := bold
-	if answer := mostTokens(x); answer != "" {
-		p.writePainted(bold, answer)
-		p.line("")
-		title = ""
-	}
-	p.writePainted(title, fmt.Sprintf("%s in %s on %s", d.Model.Name, d.DType, d.HardwareName()))
+	p.writePainted("", fmt.Sprintf("%s in %s on %s", d.Model.Name, d.DType, d.HardwareName()))
 	p.writeText(fmt.Sprintf("%s tokens in, %s out", formatLengths(x.Lengths[0], x.Input), formatLengths(x.Lengths[1], x.Output)),
 		limits[0], limits[1], limits[2])
 	for _, n := range x.Notes {
@@ -44,7 +47,7 @@ func WritePrediction(w io.Writer, x *predict.Prediction, s Style) error {
 		engine = " into each engine"
 	}
 	p.line("")
-	p.line("the arithmetic, by the datasheet")
+	p.line("The arithmetic, by the datasheet")
 	rows := [][]string{
 		{"weights", fmt.Sprintf("%.2f GB ÷ %s GB/s = %s", b.ActiveBytes/1e9, say.Count(int64(b.Bandwidth/1e9)), noFaster(b))},
 	}
@@ -65,8 +68,8 @@ func WritePrediction(w io.Writer, x *predict.Prediction, s Style) error {
 		p.writeHanging("", fmt.Sprintf("%-*s", label, r[0]), strings.Repeat(" ", label), r[1])
 	}
 	p.line("")
-	p.line("users = requests that run at once, each user waiting for the answer")
-	p.line("bound = what the datasheet allows; twin = the engine as modelled")
+	p.line("users = requests that run at once; each user waits for the response")
+	p.line("bound = by the datasheet; twin = the engine as modelled")
 	priced := d.USDPerHour > 0
 	if priced {
 		p.line("$/M out = for a million output tokens at $%s an hour and %s; --gpu-price sets it", say.Dollars(d.USDPerHour), d.Accelerator.Name)
@@ -88,7 +91,7 @@ func WritePrediction(w io.Writer, x *predict.Prediction, s Style) error {
 	}
 	p.writeTable(t)
 	p.line("")
-	p.writePainted(dim, "TPOT and TTFT in ms. "+errorToExpect(x))
+	p.writePainted(dim, "TPOT and TTFT in ms. "+errorToExpect(x)+" "+realServers)
 	return p.err
 }
 
@@ -97,34 +100,80 @@ func mostTokens(x *predict.Prediction) string {
 	if len(x.Curve) == 0 {
 		return ""
 	}
-	best := slices.MaxFunc(x.Curve, func(a, b predict.Expected) int { return cmp.Compare(a.OutputTokens, b.OutputTokens) })
-	answer := fmt.Sprintf("up to %s output tokens a second are expected, with %s at once and %s ms between tokens", say.Count(int64(best.OutputTokens)), say.Plural(best.Users, "user"), say.Quantity(best.TPOT.Mean))
+	best := mostOutput(x)
+	answer := fmt.Sprintf("Up to %s output tok/s at %s (%s ms per token)", say.Count(int64(best.OutputTokens)), say.Plural(best.Users, "user"), say.Quantity(best.TPOT.Mean))
 	if first := x.Curve[0]; first.Users == 1 && best.Users > 1 {
-		answer += fmt.Sprintf("; %s ms with one user", say.Quantity(first.TPOT.Mean))
+		answer += fmt.Sprintf("; one user: %s ms", say.Quantity(first.TPOT.Mean))
 	}
 	return answer
 }
 
+// describeDeployment names what is predicted: "llama-3.1-8b in bf16 on h100".
+func describeDeployment(x *predict.Prediction) string {
+	d := x.Deployment
+	return fmt.Sprintf("%s in %s on %s", d.Model.Name, d.DType, d.HardwareName())
+}
+
+// writeBriefPrediction writes a prediction on one screen.
+func writeBriefPrediction(p *printer, x *predict.Prediction) {
+	d, b := x.Deployment, x.Bounds
+	facts := []labelled{
+		{Label: "Deployment", Value: []string{describeDeployment(x)}},
+		{Label: "Requests", Value: []string{fmt.Sprintf("%s tokens in, %s out", formatLengths(x.Lengths[0], x.Input), formatLengths(x.Lengths[1], x.Output))}},
+		{Label: "Bounds", Value: []string{fmt.Sprintf("no token under %s, no TTFT under %s (datasheet)",
+			formatMilliseconds(b.TokenFloor), formatMilliseconds(b.PrefillToken*float64(x.Input)))}},
+		{Label: "KV cache", Value: []string{fmt.Sprintf("%s tokens fit, %s requests of this length", say.Count(x.KVTokens), say.Count(x.Fit))}},
+	}
+	if len(x.Curve) > 0 && d.USDPerHour > 0 {
+		best := mostOutput(x)
+		facts = append(facts, labelled{Label: "Cost", Value: []string{fmt.Sprintf("$%.2f per million output tokens at %s, at $%s an hour",
+			best.USDPerMOutput, say.Plural(best.Users, "user"), say.Dollars(d.USDPerHour))}})
+	}
+	p.writeFacts(facts)
+	t := NewTable("users", "TPOT ms", "TTFT p99 ms", "output tok/s")
+	step := (len(x.Curve) + mostRows - 1) / mostRows
+	for i := range x.Curve {
+		if e := &x.Curve[i]; i%step == 0 || i == len(x.Curve)-1 || *e == mostOutput(x) {
+			t.AddRow(say.Count(e.Users), say.Quantity(e.TPOT.Mean), say.Quantity(e.TTFT.P99), say.Count(int64(e.OutputTokens)))
+		}
+	}
+	if len(t.Rows) > 0 {
+		p.line("")
+		p.writeColumns(t)
+		p.linePainted(dim, "each user waits for the response · bounds, limits, cost of each load: --full")
+	}
+	notes := []note{{Text: errorToExpect(x), Warning: true}, {Text: realServers, Warning: true}}
+	for _, n := range x.Notes {
+		notes = append(notes, note{Text: n})
+	}
+	p.writeNotes(notes, false, "")
+}
+
+// mostOutput is the load with most output tokens.
+func mostOutput(x *predict.Prediction) predict.Expected {
+	return slices.MaxFunc(x.Curve, func(a, b predict.Expected) int { return cmp.Compare(a.OutputTokens, b.OutputTokens) })
+}
+
 // errorToExpect says how far off a prediction may be, and what is known of that.
 func errorToExpect(x *predict.Prediction) string {
-	const fit = " pitot fit calibrates it from a run of yours."
+	const fit = " pitot fit calibrates it with a run of yours."
 	switch e := x.Error; {
 	case x.Deployment.FittedError != nil:
 		f := x.Deployment.FittedError
-		return fmt.Sprintf("Calibrated by its profile: off by up to %.0f %% in TTFT, %.0f %% in TPOT and %.0f %% in E2E on four of five loads that the fit had not seen (%d left out in turn).", f.TTFTPct, f.TPOTPct, f.E2EPct, f.Loads) + extrapolationError(x)
+		return fmt.Sprintf("Calibrated by its profile: 4 of 5 loads that the fit had not seen are within %.0f %% in TTFT, %.0f %% in TPOT and %.0f %% in E2E (%d left out in turn).", f.TTFTPct, f.TPOTPct, f.E2EPct, f.Loads) + extrapolationError(x)
 	case x.Deployment.Fitted != nil:
-		return "Calibrated by its profile: pitot fit printed how far off it was on runs it did not see; on loads unlike those it may be further off."
+		return "Calibrated by its profile: pitot fit printed its error on held-out runs. On loads unlike those it may be larger."
 	case e != nil:
-		near := fmt.Sprintf("An estimate: of another system four of five measurements should be within %.0f %% in TPOT and %.0f %% in TTFT, by %d public ones of %d systems, %s with vLLM", e.TPOTPct, e.TTFTPct, e.Measurements, e.Systems, e.Of)
+		near := fmt.Sprintf("Predictions, not measurements: 4 of 5 are within %.0f %% in TPOT and %.0f %% in TTFT, by %d public measurements of %d systems, %s with vLLM", e.TPOTPct, e.TTFTPct, e.Measurements, e.Systems, e.Of)
 		if e.CoversAllSystems() {
-			near += " and by those of all other kinds, for so few tell little"
+			near += ", and by those of all other kinds, since these are few"
 		}
 		if e.KeptOut == 0 {
-			return near + ", on all of which constants were chosen." + fit
+			return near + ". The model was tuned on all of them." + fit
 		}
-		return near + fmt.Sprintf(". Of %d others, on which nothing was chosen, %.0f %% are in TPOT and %.0f %% in TTFT.", e.KeptOut, e.TPOTHoldsPct, e.TTFTHoldsPct) + fit
+		return near + fmt.Sprintf(". Of %d held-out measurements %.0f %% are within that in TPOT, %.0f %% in TTFT.", e.KeptOut, e.TPOTHoldsPct, e.TTFTHoldsPct) + fit
 	}
-	return fmt.Sprintf("An estimate of unknown error: no measurement of such a system is public that it was held against (%s). It may be off by tens of percent, in TTFT more than in TPOT.", x.Deployment.Accelerator.Name) + fit
+	return fmt.Sprintf("Predictions of unknown error: there is no public measurement of such a system (%s). They may be off by tens of percent, in TTFT more than in TPOT.", x.Deployment.Accelerator.Name) + fit
 }
 
 // extrapolationError says how far off those loads of a fitted twin may be that are unlike the ones

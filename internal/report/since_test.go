@@ -22,7 +22,7 @@ func TestStoredRecord(t *testing.T) {
 	if err := m.WriteMarkdown(&md); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.WriteTerminal(&text, Style{}); err != nil {
+	if err := m.WriteTerminal(&text, Style{Full: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"# Keep the baseline", "## Since the record of 20", "worse", "## The last records", "four records", "## Environment", "times its floor", "from the record alone"} {
@@ -33,8 +33,13 @@ func TestStoredRecord(t *testing.T) {
 	if strings.Contains(text.String(), "Environment") || !strings.Contains(text.String(), "Since the record of") {
 		t.Error(text.String())
 	}
+	var brief strings.Builder
+	if err := m.WriteTerminal(&brief, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	fitsScreen(t, brief.String())
 	for _, m := range []DecisionModel{BuildSince(r.Since, .95), BuildTrend(r.Trend)} {
-		if m.Headline == "" || len(m.Sections) != 1 {
+		if err := m.WriteTerminal(&brief, Style{}); err != nil || m.Headline == "" || len(m.Sections) != 1 {
 			t.Errorf("%+v", m)
 		}
 	}

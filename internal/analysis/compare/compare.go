@@ -186,6 +186,7 @@ const (
 	Better          = "better" // likewise
 	Equivalent      = "equivalent"
 	Undistinguished = "not distinguishable"
+	Unconfirmed     = "unconfirmed" // its own interval excludes no change, the corrected test does not
 	NotCompared     = "not compared"
 	OtherInstrument = "other instrument" // values of which one was measured by another instrument: no verdict
 	Mixed           = "better and worse" // of a side
@@ -202,6 +203,7 @@ type Verdict struct {
 
 	Equivalent      int      `json:"equivalent"` // metrics
 	Undistinguished int      `json:"not_distinguishable"`
+	Unconfirmed     int      `json:"unconfirmed"`
 	Lost            []string `json:"lost"` // what only the first side could be measured at, and why
 }
 

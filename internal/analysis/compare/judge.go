@@ -114,6 +114,9 @@ func (r *Row) setVerdict() {
 		r.Verdict, r.Why = Undistinguished, result.Reason{Code: result.LaunchesAlike}
 	default:
 		r.setNeeded()
+		if v := r.CI95; v != nil && (v[0] > 0 || v[1] < 0) {
+			r.Verdict = Unconfirmed
+		}
 	}
 }
 
@@ -353,7 +356,9 @@ func (c *Comparison) sideVerdict(b string) Verdict {
 			otherTool = p.instrumentText()
 		}
 	}
-	v.Equivalent, v.Undistinguished = rows[Equivalent], rows[Undistinguished]
+	v.Equivalent, v.Undistinguished, v.Unconfirmed = rows[Equivalent], rows[Undistinguished], rows[Unconfirmed]
+	rows[Undistinguished] += rows[Unconfirmed]
+	primary[Undistinguished] += primary[Unconfirmed]
 	if few == "" && wordOf(rows) == NotCompared { // bounds of capacities say something, and are no estimates
 		for i := range c.Pairs {
 			if p := &c.Pairs[i]; p.B == b && p.Capacity != nil && p.Capacity.isComparable() {

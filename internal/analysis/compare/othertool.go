@@ -96,11 +96,11 @@ func otherInstruments(sides []Side) []string {
 	if len(others) == 0 {
 		return own
 	}
-	were := " was measured by another instrument: its error is not known, nor whether it asked the same"
+	were := " was measured by another instrument: its error is not known, nor whether its requests were the same"
 	if len(others) > 1 {
-		were = " were measured by other instruments: their error is not known, nor whether they asked the same"
+		were = " were measured by other instruments: their error is not known, nor whether their requests were the same"
 	}
-	return slices.Insert(own, 0, say.List(others...)+were+"; values stand side by side, and none is tested")
+	return slices.Insert(own, 0, say.List(others...)+were+". Values are shown and not tested.")
 }
 
 // offered is a load, as far as files of other tools tell one.

@@ -96,7 +96,7 @@ type generator struct {
 var words = map[string][]string{
 	"Row.Unit":         {"ms", "/s", "users", "share", "$", "tokens", "count"},
 	"Row.ChangeIn":     {"ratio", "share"},
-	"Row.Verdict":      {Slower, Faster, Worse, Better, Equivalent, Undistinguished, OtherInstrument},
+	"Row.Verdict":      {Slower, Faster, Worse, Better, Equivalent, Undistinguished, Unconfirmed, OtherInstrument},
 	"Verdict.Word":     {Slower, Faster, Worse, Better, Equivalent, Undistinguished, OtherInstrument, NotCompared, Mixed},
 	"Resolution.State": {Fired, RuledOut, Undecided, NotJudged},
 }

@@ -87,6 +87,9 @@ type Evidence struct {
 	From   string  `json:"from"`
 }
 
+// LowerBy is the unit of evidence that is the share by which a change lowers the symptom.
+const LowerBy = "share lower"
+
 // Excluded is a cause that is ruled out: a test that would have shown it bounds its share.
 type Excluded struct {
 	Cause    Cause      `json:"regime"`
@@ -117,7 +120,7 @@ const (
 	LagPart     PartName = "send lag"
 	ConnectPart PartName = "connection"
 	NetworkPart PartName = "network"
-	OutsidePart PartName = "API server, proxies"
+	OutsidePart PartName = "API server and proxies"
 	QueuePart   PartName = "queue"
 	PrefillPart PartName = "prefill"
 	DecodePart  PartName = "decode"
@@ -405,7 +408,7 @@ func candidates(c *Case) (list []candidate) {
 				// Of the twins' time, which has nothing in it of what the client waits before it
 				// sends.
 				x.gain, x.among, x.chances = r.Gain*max(1-facts.Get(HeldShare)-facts.Get(LagShare), 0), r.Among, r.Chances
-				x.evidence = append(x.evidence, Evidence{"gain without " + Signal(cause), r.Gain, "share", "replays on " + c.Twin.Name})
+				x.evidence = append(x.evidence, Evidence{Signal(wordings()[cause].Relief), r.Gain, LowerBy, FromTwins})
 			}
 		}
 		bound, tested, missing := math.Inf(1), (*rule)(nil), []Signal(nil)
@@ -459,7 +462,7 @@ func (c *Case) finding(x *candidate, sure Confidence) Finding {
 	if x.cause == Throttling {
 		x.evidence = append(x.evidence, c.Facts.evidenceOf([]Signal{ByPower, ByHeat, PowerLimit})...)
 	}
-	f := Finding{Cause: x.cause, Claim: w.Claim, Confidence: sure, Gain: x.gain, Evidence: c.uniqueEvidence(x.evidence), Confirm: w.Confirm}
+	f := Finding{Cause: x.cause, Claim: w.Name + ": " + w.Claim, Confidence: sure, Gain: x.gain, Evidence: c.uniqueEvidence(x.evidence), Confirm: w.Confirm}
 	if c.Twin != nil {
 		for i, t := range c.Twin.Trials[x.cause] {
 			if t.Gain < Least {
@@ -502,10 +505,13 @@ func (c *Case) uniqueEvidence(list []Evidence) (out []Evidence) {
 	return out
 }
 
+// UnknownBecause begins the claim of a finding that names no cause.
+const UnknownBecause = "not known, because "
+
 // notKnown says why, and what would tell.
 func notKnown(c *Case, why string, open []candidate) Finding {
 	why = InWords(c.Names, why)
-	f := Finding{Cause: Unknown, Claim: "not known, because " + why, Confirm: mostTellingTest(c, open)}
+	f := Finding{Cause: Unknown, Claim: UnknownBecause + why, Confirm: mostTellingTest(c, open)}
 	for i := range open[:min(len(open), 2)] {
 		f.Evidence = append(f.Evidence, c.uniqueEvidence(open[i].evidence)...)
 	}

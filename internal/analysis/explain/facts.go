@@ -5,9 +5,9 @@ type Signal string
 
 // What a client sees.
 const (
-	TTFTMean      Signal = "ttft mean"                   // ms, from sent, of all requests
+	TTFTMean      Signal = "mean TTFT"                   // ms, from sent, of all requests
 	TTFTLeast     Signal = "ttft of the fastest"         // ms, the 5th percentile
-	TPOTMean      Signal = "tpot mean"                   // ms
+	TPOTMean      Signal = "mean TPOT"                   // ms
 	AnswerMean    Signal = "time of answers"             // ms, mean from a first token to the last
 	AnswerError   Signal = "error of that mean"          // ms, its standard error
 	LagShare      Signal = "share of send lag"           // share of the symptom that goes if nothing were sent late
@@ -91,17 +91,17 @@ func (s Signal) Source() string {
 }
 
 // OnTwins is the symptom's value on twins, which have nothing around them.
-const OnTwins Signal = "the same on twins" // ms
+const OnTwins Signal = "the same in simulation" // ms
 
 // Where a fact was read.
 const (
 	FromClient  = "client"
-	FromServer  = "server's metrics"
-	FromGPU     = "GPU's metrics"
+	FromServer  = "server metrics"
+	FromGPU     = "GPU metrics"
 	FromKernel  = "kernel of the server's machine"
 	FromStated  = "stated of the server"
 	FromRecords = "run.json"
-	FromTwins   = "replays"
+	FromTwins   = "simulation"
 )
 
 // Reading is a fact's value, its unit ("ms", "share", "") and where it was read.

@@ -56,11 +56,11 @@ func TestThrottled(t *testing.T) {
 		power, heat, limit, most float64
 		claim, knob, to          string
 	}{
-		{.9, 0, 700, 700, "its power limit of 700 W (the board's highest) and not by heat", "quantization", "fp8"},
-		{.9, 0, 500, 700, "its power limit of 500 W and not by heat", "power limit", "700 W"},
-		{.9, 0, 700, 0, "its power limit of 700 W and not by heat", "power limit", "higher, where the board allows it"},
-		{.9, .5, 700, 700, "by its heat and by its power limit of 700 W (the board's highest)", "quantization", "fp8"},
-		{0, .5, 700, 700, "by its heat, not by its power limit", "cooling", "better"},
+		{.9, 0, 700, 700, "its power limit of 700 W (the board's highest), and not its heat", "quantization", "fp8"},
+		{.9, 0, 500, 700, "its power limit of 500 W, and not its heat", "power limit", "700 W"},
+		{.9, 0, 700, 0, "its power limit of 700 W, and not its heat", "power limit", "higher, where the board allows it"},
+		{.9, .5, 700, 700, "its heat and its power limit of 700 W (the board's highest)", "quantization", "fp8"},
+		{0, .5, 700, 700, "its heat, and not its power limit", "cooling", "better"},
 	} {
 		f := facts(ClockShare, .72, Throttled, c.power+c.heat, ByPower, c.power, ByHeat, c.heat, PowerLimit, c.limit)
 		if c.most > 0 {

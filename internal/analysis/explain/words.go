@@ -12,7 +12,9 @@ import (
 // words holds the phrases for a cause of a symptom, and what to do about it where no twin was
 // simulated.
 type words struct {
-	Claim   string
+	Name    string // in plain words
+	Claim   string // what it does
+	Relief  string // what a simulation changes to take the cause away
 	Confirm string // what would confirm or refute it
 	Knob    string
 	To      string
@@ -42,8 +44,17 @@ func wordingFor(names Names, cause Cause, of metric.Name, f Facts) words {
 		return w
 	}
 	w.Knob, w.To = names.Knob(w.Knob), names.KnobValue(w.Knob, w.To)
-	w.Claim, w.Confirm, w.Knob = names.Words(w.Claim), names.Words(w.Confirm), names.Words(w.Knob)
+	w.Name, w.Claim, w.Confirm, w.Knob = names.Words(w.Name), names.Words(w.Claim), names.Words(w.Confirm), names.Words(w.Knob)
 	return w
+}
+
+// NameOf returns the name of a cause of a metric in plain words, with an engine's own names of
+// settings.
+func NameOf(names Names, cause Cause, of metric.Name) string {
+	if cause == Unknown {
+		return string(cause)
+	}
+	return wordingFor(names, cause, of, nil).Name
 }
 
 // wording is that of a cause and a metric, in vLLM's names.
@@ -51,24 +62,22 @@ func wording(cause Cause, of metric.Name, f Facts) words {
 	w := wordings()[cause]
 	switch {
 	case cause == Proxy && !isBuffered(f):
-		w.Claim = "something on the way takes time for each request: a slow proxy, or the way beyond"
+		w.Claim = "something between client and server takes time for each request"
 		w.Knob, w.To = "", ""
 	case cause == Freezes && f.Get(FrozenInTail) < f.Get(StoppedInTail):
-		w.Claim = "the server stands still now and then: for all streams at once, and for no prompt"
-		w.Confirm = "what its log and its machine show at these times: a collector of garbage, a swap"
+		w.Claim = "all streams stop at once now and then, and no prompt explains it"
+		w.Confirm = "look at the server's log and machine at these times: a garbage collector, swapping"
 	case cause == Throttling:
 		return throttledWords(w, f)
 	case cause == PrefixCache && f.Get(HitShare) > 0.01: // it is on
-		w.Claim = "prompts that were computed before are computed again: the prefix cache does not hold all that they have in common"
+		w.Claim = "it does not hold all that prompts have in common: the same tokens are computed again"
 		w.Confirm = "half as many different prefixes at this load: hits ÷ queries of vllm:prefix_cache grow"
 		w.Knob, w.To = "gpu_memory_utilization", "higher"
 	case cause == Compute && of == metric.TTFT:
-		w.Claim = "computing prompts takes the time, their own or those of requests before them"
-	case cause == Compute:
-		w.Claim = "prompts in the way of answers: steps that compute others' prompts are long for all that decode"
-		w.Knob, w.To = "max_num_batched_tokens", "half"
+		w.Name, w.Claim = "prefill compute", "the GPU is busy with prompts, this one's or earlier ones'"
+		w.Knob, w.To = "quantization", "fp8"
 	case cause == Bandwidth && of == metric.TTFT:
-		w.Claim = "requests wait for steps that are bound by reading weights and KV cache"
+		w.Claim = "requests wait for steps that read weights and KV cache"
 	}
 	return w
 }
@@ -98,11 +107,11 @@ func throttledWords(w words, f Facts) words {
 	}
 	switch {
 	case power && heat:
-		w.Claim = "the GPU's clock is held down by its heat and by " + limit + highest
+		w.Claim = "its heat and " + limit + highest + " hold the clock down"
 	case power:
-		w.Claim = "the GPU's clock is held down by " + limit + highest + " and not by heat"
+		w.Claim = limit + highest + ", and not its heat, holds the clock down"
 	default:
-		w.Claim = "the GPU's clock is held down by its heat, not by its power limit"
+		w.Claim = "its heat, and not its power limit, holds the clock down"
 		w.Knob, w.To = "cooling", "better"
 	}
 	return w

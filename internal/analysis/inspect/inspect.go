@@ -68,6 +68,8 @@ type Options struct {
 	// Quick asks few twins about few requests of few loads: for a report that nobody
 	// asked to explain.
 	Quick bool
+	// AtLimit explains of a search the load at the limit alone.
+	AtLimit bool
 	// Progress hears which load is explained next, of how many; nil for nobody.
 	Progress func(load string, done, of int)
 }
@@ -113,16 +115,22 @@ func Run(dir string, measured *result.Run, o Options) (*Explanation, error) {
 	if o.Quick {
 		loads = tellingPoints(measured)
 	} else if valid := slices.DeleteFunc(slices.Clone(loads), func(i int) bool { return measured.Points[i].Verdict == result.Invalid }); len(valid) > 0 && len(valid) < len(loads) {
-		x.Notes = append(x.Notes, say.Plural(len(loads)-len(valid), "window")+" of the run that are INVALID tell nothing of the server, and are left out")
+		x.Notes = append(x.Notes, "INVALID windows say nothing about the server: "+say.Plural(len(loads)-len(valid), "window")+" left out")
 		loads = valid
 	}
-	if measured.Capacity != nil && !o.Quick {
+	if measured.Capacity != nil && o.AtLimit && len(loads) > 0 {
+		at := loads[len(loads)-1]
+		if told := tellingPoints(measured); len(told) > 0 {
+			at = told[0]
+		}
+		loads = []int{at}
+	} else if measured.Capacity != nil && !o.Quick {
 		if at := upToLimit(measured, loads); len(at) < len(loads) {
-			x.Notes = append(x.Notes, say.Plural(len(loads)-len(at), "window")+" of the search far beyond the limit only showed the way, and "+areLeftOut(len(loads)-len(at)))
+			x.Notes = append(x.Notes, say.Plural(len(loads)-len(at), "window")+" far beyond the limit "+areLeftOut(len(loads)-len(at)))
 			loads = at
 		}
 		if few := spacedWindows(measured, loads); len(few) < len(loads) {
-			x.Notes = append(x.Notes, fmt.Sprintf("of windows of the search at loads within %.0f %% of each other those at the limit, else the one of the most requests, are explained: %d of %d", 100*near, len(few), len(loads)))
+			x.Notes = append(x.Notes, fmt.Sprintf("%d of %d windows are explained: of loads within %.0f %% of each other the one at the limit, else the one with most requests", len(few), len(loads), 100*near))
 			loads = few
 		}
 	}
@@ -275,13 +283,13 @@ func samplesOf(dir string) map[int32]*telemetry.Samples {
 func deployment(measured *result.Run, spec string) (*deploy.Deployment, string, error) {
 	if spec == "" {
 		if measured.Target.Kind == "http" {
-			return nil, "what served is not known: --deployment MODEL@GPU lets twins of it say what would help", nil
+			return nil, "the deployment is not known: with --deployment MODEL@GPU a simulation can say what would help", nil
 		}
 		spec = measured.Target.Spec
 	}
 	spec = config.EngineOf(spec)
 	if _, _, fixed := engines.OfLatencies(spec); fixed {
-		return nil, "fixed latencies have no hardware that could be short", nil
+		return nil, "a target with fixed latencies has no hardware that could limit it", nil
 	}
 	d, err := deploy.Parse(spec)
 	return d, "", err
@@ -326,7 +334,7 @@ func explainPoint(dir string, measured *result.Run, i int, samples *telemetry.Sa
 	p := &measured.Points[i]
 	out := pointOf(measured, i)
 	if why := cmp.Or(out.Limited, out.Failed); why != "" {
-		out.NoFinding = "what limits it: " + why
+		out.NoFinding = say.Sentence(why)
 		return out, false
 	}
 	r, err := predict.ReadRun(dir, int32(i))
@@ -446,9 +454,9 @@ func namesOf(name string) explain.Names {
 	return nil
 }
 
-// Name returns the name that the point's server has for a cause.
-func (p *ExplainedPoint) Name(c explain.Cause) string {
-	return explain.InWords(namesOf(p.Engine), string(c))
+// Name returns the name of a cause of a metric, with the settings' names of the point's server.
+func (p *ExplainedPoint) Name(c explain.Cause, of metric.Name) string {
+	return explain.NameOf(namesOf(p.Engine), c, of)
 }
 
 // tokensThrough returns the number of tokens of answers up to a number of measured requests. It
@@ -616,7 +624,7 @@ func ChangedLimits(dirA string, a *result.Run, dirB string, b *result.Run) (list
 			for _, is := range second.Symptoms {
 				from, to := was.Primary.Cause, is.Primary.Cause
 				if was.Symptom == is.Symptom && !slices.Contains(was.Alike(), to) && !slices.Contains(is.Alike(), from) && from != explain.Unknown && to != explain.Unknown {
-					list = append(list, Change{was.Symptom, first.Load, first.Name(from), second.Name(to)})
+					list = append(list, Change{was.Symptom, first.Load, first.Name(from, was.Symptom.Metric), second.Name(to, was.Symptom.Metric)})
 				}
 			}
 		}

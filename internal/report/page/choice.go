@@ -3,6 +3,8 @@ package page
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"pitot/internal/analysis/choose"
 	"pitot/internal/report"
@@ -95,10 +97,12 @@ func (v *choiceView) writeBody(d *document) {
 	d.writeMarkup(`<section id="answer" class="answer" aria-labelledby="claim">
 <h1 id="claim">%s</h1>
 <ul class="facts">`, withoutBreaks(v.Sentence))
-	for _, line := range v.Facts {
-		for _, fact := range line {
-			d.writeMarkup(`<li>%s</li>`, withoutBreaks(fact))
+	for _, line := range append(slices.Clone(v.Facts), v.Workload) {
+		label := ""
+		if line.Label != "" {
+			label = line.Label + ": "
 		}
+		d.writeMarkup(`<li>%s</li>`, withoutBreaks(label+strings.Join(line.Values, " · ")))
 	}
 	d.writeMarkup("</ul>\n</section>\n")
 	d.writeContents("", v.Parts, `<li><a href="#start">Start and verify it</a></li>`)

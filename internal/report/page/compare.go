@@ -84,9 +84,9 @@ func (m *comparisonView) verdictSentence() (verdict, basis string) {
 	answer := m.Answers[0]
 	switch m.Of.Verdicts[0].Word {
 	case compare.Undistinguished, compare.OtherInstrument: // may begin with no side's name
-		return sentenceOf(answer.Claim, m.Of.Verdicts[0].B), answer.Basis
+		return sentenceOf(answer.Claim, m.Of.Verdicts[0].B), answer.BasisText()
 	}
-	return answer.Claim + ".", answer.Basis
+	return answer.Claim + ".", answer.BasisText()
 }
 
 // sentenceOf makes a sentence of a claim. Where it begins with a side's name, that
@@ -597,7 +597,7 @@ func wordOf(r *compare.Row) string {
 
 func lookClass(verdict string) string {
 	switch verdict {
-	case compare.Undistinguished, compare.OtherInstrument:
+	case compare.Undistinguished, compare.Unconfirmed, compare.OtherInstrument:
 		return "open"
 	case compare.Equivalent:
 		return "same"
@@ -641,7 +641,7 @@ func (m *comparisonView) pairSection(at int) pairView {
 		rows[wordOf(&r)]++
 	}
 	var parts []string
-	for _, word := range []string{compare.Slower, compare.Worse, compare.Faster, compare.Better, compare.Equivalent, compare.Undistinguished, report.NoVerdict} {
+	for _, word := range []string{compare.Slower, compare.Worse, compare.Faster, compare.Better, compare.Equivalent, compare.Unconfirmed, compare.Undistinguished, report.NoVerdict} {
 		if rows[word] > 0 {
 			parts = append(parts, say.Count(rows[word])+" "+word)
 		}

@@ -76,7 +76,7 @@ func TestComparisonFacesAgree(t *testing.T) {
 					if k >= len(c.Pairs[i].Rows) { // what searches found
 						continue
 					}
-					if r := c.Pairs[i].Rows[k]; row[3] != say.RelativeChange(r.Change, r.OfShare()) || row[0] != r.Metric+report.NameMark(&r) {
+					if r := c.Pairs[i].Rows[k]; row[3] != say.RelativeChange(r.Change, r.OfShare()) || row[0] != report.MetricLabel(r.Metric)+report.NameMark(&r) {
 						t.Errorf("row %v is not %+v", row, r)
 					}
 				}

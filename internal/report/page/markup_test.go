@@ -112,7 +112,7 @@ func TestFurtherPagesEscape(t *testing.T) {
 	const evil = `</script></style><script>alert(1)</script><img src=x onerror=alert(2)>"'` + "`${alert(3)}"
 	table := report.Table{Head: []string{"", evil}, Rows: [][]string{{evil, evil}}}
 	var choice, decision strings.Builder
-	err := WriteChoice(&choice, report.ChoiceModel{Answer: evil, Facts: [][]string{{evil}}, Legend: []string{evil}, Start: []string{evil}, Verify: []string{evil},
+	err := WriteChoice(&choice, report.ChoiceModel{Answer: evil, Facts: []report.ChoiceFact{{Values: []string{evil}}}, Legend: []string{evil}, Start: []string{evil}, Verify: []string{evil},
 		Choice: &choose.Choice{Model: evil}}, []string{"pitot", evil})
 	if err != nil {
 		t.Fatal(err)

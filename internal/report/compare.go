@@ -387,10 +387,14 @@ func (m *PairModel) addLegend(c *compare.Comparison, p *compare.Pair) {
 	}
 	m.Notes.addText(nonEmpty(detectableText(p))...)
 	explain("HL: Hodges-Lehmann", func(r compare.Row) bool { return r.Robust != nil })
-	explain("unchanged: within "+say.ChangeSize(c.Within, false), func(r compare.Row) bool { return r.Verdict == compare.Equivalent && !beyondMargin(r) })
+	explain("unchanged: within "+say.ChangeSize(c.Within, false), func(r compare.Row) bool {
+		return r.Verdict == compare.Equivalent && !beyondMargin(r)
+	})
 	explain("unchanged: the 90 % interval is within "+say.ChangeSize(c.Within, false), beyondMargin)
 	explain("† primary, tested alone", func(r compare.Row) bool { return r.Primary })
-	explain("* named in --fail-if: not corrected for the other metrics", func(r compare.Row) bool { return r.PreRegistered && !r.Primary })
+	explain("* named in --fail-if: not corrected for the other metrics", func(r compare.Row) bool {
+		return r.PreRegistered && !r.Primary
+	})
 	if corrected > 0 {
 		m.Legend.addFormat("corrected for %s", say.Plural(c.Corrected, "test"))
 	}

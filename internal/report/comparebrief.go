@@ -104,10 +104,14 @@ func (m *ComparisonModel) briefTable() (t Table, legend texts) {
 	}
 	explain("times in ms", func(r *compare.Row) bool { return r.Unit == "ms" })
 	explain("~ from few samples", func(r *compare.Row) bool { return r.Few && r.Unit != "share" })
-	explain("unchanged: within "+say.ChangeSize(m.Of.Within, false), func(r *compare.Row) bool { return r.Verdict == compare.Equivalent })
+	explain("unchanged: within "+say.ChangeSize(m.Of.Within, false), func(r *compare.Row) bool {
+		return r.Verdict == compare.Equivalent
+	})
 	explain("† primary", func(r *compare.Row) bool { return r.Primary })
 	explain("* in --fail-if", func(r *compare.Row) bool { return r.PreRegistered && !r.Primary })
-	explain("interval within one launch", func(r *compare.Row) bool { return r.CI95 != nil && rows[0].pair.Within })
+	explain("interval within one launch", func(r *compare.Row) bool {
+		return r.CI95 != nil && rows[0].pair.Within
+	})
 	if left := all - len(rows); left > 0 {
 		legend.addFormat("%d more: --full", left)
 	}
@@ -135,22 +139,32 @@ func (m *ComparisonModel) briefFacts() (facts []labelled) {
 			ruledOut = append(ruledOut, c.Spec)
 			continue
 		}
-		facts = append(facts, labelled{Label: sentenceStart("", c.State), Color: clauseColor(c.State), Value: []string{say.PlainLine(c.Spec + ": " + c.Why)}})
+		facts = append(facts, labelled{
+			Label: sentenceStart("", c.State), Color: clauseColor(c.State), Value: []string{say.PlainLine(c.Spec + ": " + c.Why)},
+		})
 	}
 	if len(ruledOut) > 0 {
-		facts = append(facts, labelled{Label: "Ruled out", Color: green, Value: []string{say.PlainLine(strings.Join(ruledOut, ", "))}})
+		facts = append(facts, labelled{
+			Label: "Ruled out", Color: green, Value: []string{say.PlainLine(strings.Join(ruledOut, ", "))},
+		})
 	}
 	label := "What changed"
 	for i, d := range m.Differs {
 		if i == mostNotes {
-			facts = append(facts, labelled{Value: []string{fmt.Sprintf("and %d more: --full", len(m.Differs)-i)}})
+			facts = append(facts, labelled{
+				Value: []string{fmt.Sprintf("and %d more: --full", len(m.Differs)-i)},
+			})
 			break
 		}
-		facts = append(facts, labelled{Label: label, Value: []string{say.Truncate(d[0]+": "+d[1], 2*(textWidth-labelWidth))}})
+		facts = append(facts, labelled{
+			Label: label, Value: []string{say.Truncate(d[0]+": "+d[1], 2*(textWidth-labelWidth))},
+		})
 		label = ""
 	}
 	if len(m.Differs) == 0 {
-		facts = append(facts, labelled{Label: label, Value: []string{"no known difference of server, configuration or environment"}})
+		facts = append(facts, labelled{
+			Label: label, Value: []string{"no known difference of server, configuration or environment"},
+		})
 	}
 	return facts
 }
@@ -165,10 +179,14 @@ func (m *ComparisonModel) briefNotes() (notes []note) {
 			notes = append(notes, note{Text: p.Overload + ": latencies are not compared.", Warning: true})
 		}
 		if p.Paired != nil {
-			notes = append(notes, note{Text: "Both sides had the same requests at the same times. Their differences: --full."})
+			notes = append(notes, note{
+				Text: "Both sides had the same requests at the same times. Their differences: --full.",
+			})
 		}
 		if p.Why != "" {
-			notes = append(notes, note{Text: "Not compared at " + p.Title[len(p.Title)-1] + ": " + p.Why + "."})
+			notes = append(notes, note{
+				Text: "Not compared at " + p.Title[len(p.Title)-1] + ": " + p.Why + ".",
+			})
 		}
 	}
 	return notes

@@ -585,7 +585,9 @@ func (m DecisionModel) briefFacts() (facts []labelled) {
 		label = ""
 	}
 	if l := m.Of.Limiter; l != nil {
-		facts = append(facts, labelled{Label: "Bottleneck", Value: []string{l.Configuration + ": " + l.Sentence}})
+		facts = append(facts, labelled{
+			Label: "Bottleneck", Value: []string{l.Configuration + ": " + l.Sentence},
+		})
 	}
 	return facts
 }

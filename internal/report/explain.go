@@ -484,7 +484,9 @@ func rangeFacts(x *inspect.Explanation) (facts []labelled) {
 		if r.To != r.From {
 			span = "from " + r.From + " to " + r.To
 		}
-		facts = append(facts, labelled{Label: label, Value: []string{symptomName(r.Symptom) + " " + span + ": " + x.Points[0].Name(r.Cause, r.Symptom.Metric)}})
+		facts = append(facts, labelled{
+			Label: label, Value: []string{symptomName(r.Symptom) + " " + span + ": " + x.Points[0].Name(r.Cause, r.Symptom.Metric)},
+		})
 		label = ""
 	}
 	return facts
@@ -503,16 +505,22 @@ func mostEvidence(d *explain.Diagnosis) []string {
 // explanationNotes returns the caveats of an explanation of one load.
 func explanationNotes(run *result.Run, x *inspect.Explanation, at *inspect.ExplainedPoint) (notes []note) {
 	if x.Deployment != "" {
-		notes = append(notes, note{Text: "Simulations of " + x.Deployment + " replay these requests. They are predictions: change one setting, measure, then pitot compare."})
+		notes = append(notes, note{
+			Text: "Simulations of " + x.Deployment + " replay these requests. They are predictions: change one setting, measure, then pitot compare.",
+		})
 	}
 	for i := range at.Symptoms {
 		if f := &at.Symptoms[i].Primary; f.Try != nil && f.Try.ChangesAnswers {
-			notes = append(notes, note{Text: "This setting changes the model's answers. Check them: pitot run --check-answers 5%", Warning: true})
+			notes = append(notes, note{
+				Text: "This setting changes the model's answers. Check them: pitot run --check-answers 5%", Warning: true,
+			})
 			break
 		}
 	}
 	if n := len(run.Points) - 1; n > 0 {
-		notes = append(notes, note{Text: fmt.Sprintf("This is one of %d loads; --full explains the others.", n+1)})
+		notes = append(notes, note{
+			Text: fmt.Sprintf("This is one of %d loads; --full explains the others.", n+1),
+		})
 	}
 	for _, n := range x.Notes {
 		notes = append(notes, note{Text: say.Sentence(n)})

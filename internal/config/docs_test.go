@@ -37,8 +37,8 @@ func settingsPage() string {
 	b.WriteString(`# Settings
 
 Every setting is a flag, a key of the same name in a YAML file (` + "`--config FILE`" + `), and a variable:
-` + "`PITOT_`" + ` and its name in capitals, with _ for -. Rarely used ones have ` + "`--set KEY=VALUE`" + ` instead of a flag.
-The ` + "`config.yaml`" + ` of a run repeats it.
+` + "`PITOT_`" + ` and its name in capitals, with _ for -. Rarely used ones have
+` + "`--set KEY=VALUE`" + ` instead of a flag. The ` + "`config.yaml`" + ` of a run repeats it.
 
 A flag overrides a variable, and a variable overrides a file. An overridden setting is
 ignored if it conflicts with the stronger one.

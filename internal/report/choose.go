@@ -16,7 +16,7 @@ import (
 
 // A choice of deployments in words: the cheapest first, and the options that may be as cheap.
 
-// realServers says how far the twin was from the servers that Pitot measured (docs/trust-twin.md,
+// realServers says how far the twin was from the servers that Pitot measured (evidence/twin.md,
 // "On an H100 and an H200").
 const realServers = "On the two real servers that Pitot measured, TPOT was within 19 % and TTFT up to 3.1 times as long, by a slow host."
 

@@ -72,7 +72,7 @@ func TestExplanationFitsAScreen(t *testing.T) {
 	}
 	fitsScreen(t, brief.String())
 	for _, want := range []string{
-		"\nBottleneck of p90 TTFT at 24 req/s: prefill compute or memory bandwidth (sure)\nThe SLO is not met here.\n",
+		"Bottleneck of p90 TTFT at 24 req/s: prefill compute or memory bandwidth (sure)\nThe SLO is not met here.\n",
 		"\np90 TTFT          –  prefill compute or            sure         4.4×\n                     memory bandwidth\n",
 		"Evidence     mean TTFT 80.0 ms = 64.0 prefill + 16.0 queue\n             a third more compute: p90 TTFT about 32 % lower (simulation)\n",
 		"Ruled out    slow client, KV cache (each at most 1.3 % of p90 TTFT)\n",

@@ -268,7 +268,7 @@ func invalidCause(p *result.Point) string {
 		c := &p.Checks[i]
 		switch {
 		case c.Name == result.CheckHost && c.Status != result.Pass:
-			busy = fmt.Sprintf("this machine was too busy to measure (other processes used %.0f %% of its CPU)", 100*valueOrZero(c.Value))
+			busy = fmt.Sprintf("this machine was too busy to measure (others used %.0f %% of its CPU)", 100*valueOrZero(c.Value))
 		case c.Status == result.Fail:
 			causes = append(causes, cmp.Or(expandCheck(checkWords()[c.Name].Invalid, c, ""), c.Name))
 		}

@@ -98,7 +98,7 @@ func (m *PointModel) evidence(p *result.Point, e result.Environment) (facts []la
 	facts = append(facts, m.limitFacts(p)...)
 	facts = append(facts, labelled{Label: "Requests", Value: m.requestsText(p)})
 	facts = append(facts, m.errorFacts()...)
-	return append(facts, m.measurementFact(e, p.Workers))
+	return append(facts, m.measurementFact(p, e))
 }
 
 // requestsText says how many requests were answered, and how fast.
@@ -136,8 +136,9 @@ func (m *PointModel) errorFacts() (facts []labelled) {
 
 // measurementFact says what the measurement itself is worth. It is never green: it says nothing
 // about the server.
-func (m *PointModel) measurementFact(e result.Environment, workers []result.Worker) labelled {
+func (m *PointModel) measurementFact(p *result.Point, e result.Environment) labelled {
 	f := labelled{Label: "Measurement", Value: []string{string(m.Verdict)}}
+	failing := p.Outcome == result.Failing && !shapedByLimits(p)
 	if len(m.Because) > 0 {
 		f.Value[0] += " (" + strings.Join(m.Because, ", ") + ")"
 		f.Color = yellow
@@ -145,11 +146,14 @@ func (m *PointModel) measurementFact(e result.Environment, workers []result.Work
 	if m.Verdict == result.Invalid {
 		f.Color = red
 	}
+	if failing && m.Verdict != result.Invalid {
+		f.Value[0] += ": the measurement is sound, the server failed"
+	}
 	f.Value = append(f.Value, m.ChecksPassed())
 	if e.Stamps == "virtual" {
 		f.Value = append(f.Value, "simulated in virtual time")
 	}
-	f.Value = append(f.Value, carriedBy(workers))
+	f.Value = append(f.Value, carriedBy(p.Workers))
 	return f
 }
 
@@ -300,7 +304,7 @@ func marksLegend(t Table) (list []string) {
 		})
 	}
 	for _, m := range [][2]string{
-		{"~", "~ from few samples"}, {">", "> at least: some requests were not followed to their end"},
+		{"~", "~ few independent samples"}, {">", "> at least: some requests were not followed to their end"},
 		{say.Unknown, say.Unknown + " too few samples, or no steady state"},
 	} {
 		if seen(m[0]) {
@@ -447,7 +451,7 @@ func (m *PointModel) invalidFacts(p *result.Point, e result.Environment) (facts 
 		}
 	}
 	facts = append(facts, labelled{Label: "Also flagged", Value: also}, labelled{Label: "What to do", Value: []string{advice}})
-	return append(facts, m.measurementFact(e, p.Workers))
+	return append(facts, m.measurementFact(p, e))
 }
 
 // firstNonEmpty returns the first of two texts that has content.

@@ -74,7 +74,7 @@ func capacityFacts(run *result.Run) (facts []labelled) {
 	case c.Estimate != nil && c.CI95 != nil:
 		estimate := fmt.Sprintf("%s, 95 %% interval %s", load(*c.Estimate), fromTo(*c.CI95))
 		if x := highestWithinSLO(c); x != nil {
-			estimate += "; quote " + say.Quantity(*x) + ", the true value may be below the estimate"
+			estimate += "; promise " + say.Quantity(*x) + ", the estimate may be too high"
 		}
 		add("Estimate", estimate)
 	case c.Bracket != nil && c.Bracket[1] != nil && c.Floor == nil:
@@ -136,7 +136,7 @@ func otherLimits(c *result.Capacity, load func(float64) string) (list []string) 
 		case l.Estimate != nil && l.Why.IsNone():
 			list = append(list, l.Spec+" at "+load(*l.Estimate))
 		case l.Why.Code == result.ReasonCode(stats.NoViolation):
-			list = append(list, l.Spec+" was never missed")
+			list = append(list, l.Spec+" was not missed near it")
 		}
 	}
 	return list
@@ -213,11 +213,11 @@ func curveFacts(run *result.Run) (facts []labelled) {
 		sure := " (" + say.Percent(x.Level) + " sure)"
 		switch {
 		case x.AtLeast != nil && x.AtMost != nil:
-			add("Capacity", say.Quantity(*x.AtLeast)+" to "+load(*x.AtMost)+sure)
+			add("Limit lies", "between "+say.Quantity(*x.AtLeast)+" and "+load(*x.AtMost)+sure)
 		case x.AtLeast != nil:
-			add("Capacity", "at least "+load(*x.AtLeast)+sure)
+			add("Limit lies", "not below "+load(*x.AtLeast)+sure)
 		case x.AtMost != nil:
-			add("Capacity", "at most "+load(*x.AtMost)+sure)
+			add("Limit lies", "not above "+load(*x.AtMost)+sure)
 		}
 		if x.Binding != "" && x.Binding != x.SLO {
 			add("Limit hit", x.Binding+" first")
@@ -354,7 +354,10 @@ func (m *Model) loadTable(around *float64, rows int) Table {
 		within := ""
 		if p.SLO != nil {
 			within = say.Unknown
-			if p.SLO.Attained != nil && i != run.UnderWay() {
+			switch v := verifiedAt(run, p); {
+			case v != nil: // its own row is of fewer requests
+				within = say.PercentNear(1-float64(v.Violations)/float64(v.Requests), 1-v.Allowed)
+			case p.SLO.Attained != nil && i != run.UnderWay():
 				within = goodShareText(p.SLO)
 			}
 		}
@@ -375,6 +378,14 @@ func (m *Model) loadTable(around *float64, rows int) Table {
 	})
 }
 
+// verifiedAt returns how a point's load was verified, nil if it was not.
+func verifiedAt(run *result.Run, p *result.Point) *result.Verified {
+	if c := run.Capacity; c != nil && c.Verified != nil && c.Verified.Passed && c.Verified.Requests > 0 && p.Load.Value() == c.Verified.Load {
+		return c.Verified
+	}
+	return nil
+}
+
 // loadMark says what a reader must know of a load of a search or a sweep.
 func loadMark(run *result.Run, i int) string {
 	p := &run.Points[i]
@@ -392,7 +403,7 @@ func loadMark(run *result.Run, i int) string {
 		return "overloaded"
 	case p.Stability == stats.Unstable:
 		return "queue grows"
-	case c != nil && c.Verified != nil && c.Verified.Passed && p.Load.Value() == c.Verified.Load:
+	case verifiedAt(run, p) != nil:
 		return "verified"
 	case c == nil && p.SLO != nil && p.SLO.Met == result.Yes:
 		return "met"
@@ -423,7 +434,7 @@ func (o *Overview) measurementText(run *result.Run) string {
 		text = string(run.Verdict) + ", all checks passed at all " + say.Plural(o.Points, o.Unit)
 	}
 	if n := o.Aside + o.Few; n > 0 {
-		text += fmt.Sprintf("; %d short or exploratory, as expected", n)
+		text += fmt.Sprintf("; %d were short or overloaded search steps", n)
 	}
 	if o.Invalid > 0 {
 		text += "; " + o.DiscardedText()

@@ -18,7 +18,7 @@ import (
 
 // realServers says how far the twin was from the servers that Pitot measured (evidence/twin.md,
 // "On an H100 and an H200").
-const realServers = "On the two real servers that Pitot measured, TPOT was within 19 % and TTFT up to 3.1 times as long, by a slow host."
+const realServers = "On the two real servers that Pitot measured, TPOT was within 19 % and TTFT up to 3.1 times as long, because its CPU was slow."
 
 // ChoiceModel holds what a report shows of a choice.
 type ChoiceModel struct {
@@ -144,13 +144,13 @@ func carriesTogether(x *choose.Choice, o *choose.Option) (facts []ChoiceFact) {
 	more := ""
 	switch {
 	case x.Sure > 0 && o.NeverSure:
-		more = fmt.Sprintf("no number of engines is enough with %s: if the twin is too fast by its error, no load meets the SLO", say.Percent(x.Sure))
+		more = fmt.Sprintf("no number of engines is enough with %s: if the server is slower than predicted, no load meets the SLO", say.Percent(x.Sure))
 	case o.EnginesFor[1] == 0:
-		more = "if the twin is too fast by its error, no number of engines meets the SLO"
+		more = "if the server is slower than predicted, no number of engines meets the SLO"
 	case o.EnginesFor[1] > o.Engines:
-		more = fmt.Sprintf("%s if the twin is too fast by its error", say.Plural(o.EnginesFor[1], "engine"))
+		more = fmt.Sprintf("%s if the server is slower than predicted", say.Plural(o.EnginesFor[1], "engine"))
 	}
-	facts = append(facts, ChoiceFact{"Enough", nonEmpty(fmt.Sprintf("%s likely%s", probabilityText(o.Enough), sureText(x.Sure)), more)})
+	facts = append(facts, ChoiceFact{"Enough", nonEmpty(fmt.Sprintf("with a probability of %s%s", probabilityText(o.Enough), sureText(x.Sure)), more)})
 	w := o.Whole
 	switch {
 	case w == nil:
@@ -166,7 +166,7 @@ func carriesTogether(x *choose.Choice, o *choose.Option) (facts []ChoiceFact) {
 	case !w.Met:
 		facts = append(facts, ChoiceFact{"Together", []string{fmt.Sprintf("at %s they miss the SLO in simulation: take more engines", wantedText(x))}})
 	}
-	loss := "no engine is left"
+	loss := "nothing serves: there is no spare engine"
 	if o.Engines > 1 {
 		loss = fmt.Sprintf("the others carry %.0f %% of the wanted rate", math.Floor(100*min(o.AfterLoss, 9.99)+1e-6))
 	}
@@ -245,7 +245,7 @@ func howSure(x *choose.Choice) (facts []ChoiceFact) {
 			others = append(others, fmt.Sprintf("%s (%s)", describeOption(o), probabilityText(o.Cheapest)))
 		}
 	}
-	cheapest := []string{probabilityText(best.Cheapest) + " likely"}
+	cheapest := []string{"with a probability of " + probabilityText(best.Cheapest)}
 	if n := len(others) - mostRivals; n > 0 {
 		others = append(others[:mostRivals], fmt.Sprintf("%d more", n))
 	}
@@ -491,7 +491,7 @@ const mostOptions = 4
 // briefOptions is the table for one screen, and its legend.
 func briefOptions(x *choose.Choice) (t Table, legend []string) {
 	priced := x.Options[0].PerHour > 0
-	t.Head = []string{"option", "engines", "req/s each", "80 %", "together"}
+	t.Head = []string{"option", "engines", "req/s each", "80 % interval", "together"}
 	if x.Turns > 0 {
 		t.Head[2] = "conv/s each"
 	}

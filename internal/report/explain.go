@@ -204,8 +204,13 @@ func bottleneckSentence(run *result.Run, x *inspect.Explanation) string {
 	return "No bottleneck of " + of + "it is " + causesOf(at, d) + confidenceText(&d.Primary)
 }
 
+// isNear reports whether a point is so near a limit that another run may come out differently.
+func isNear(run *result.Run, point int) bool {
+	return point >= 0 && point < len(run.Points) && run.Points[point].SLO != nil && run.Points[point].SLO.Near
+}
+
 // pointSentence returns the meaning of a finding, given whether the load met its SLO.
-func pointSentence(x *inspect.Explanation, p *inspect.ExplainedPoint) string {
+func pointSentence(run *result.Run, x *inspect.Explanation, p *inspect.ExplainedPoint) string {
 	if p.OtherFailure() != "" || len(p.Symptoms) == 0 {
 		return p.NoFinding
 	}
@@ -213,6 +218,8 @@ func pointSentence(x *inspect.Explanation, p *inspect.ExplainedPoint) string {
 	switch {
 	case d.Primary.Cause == explain.Unknown:
 		return say.Sentence(strings.TrimPrefix(d.Primary.Claim, explain.UnknownBecause))
+	case p.Met == result.Yes && isNear(run, p.Index):
+		return "The SLO was met in this run, too close to call. This is what limits next."
 	case p.Met == result.Yes && d.IsLightLoad():
 		return "The SLO is met here, and twice the load would hardly change " + symptomName(d.Symptom) + "."
 	case p.Met == result.Yes:
@@ -246,7 +253,7 @@ func twiceText(d *explain.Diagnosis) string {
 	case x < 1.005:
 		return "no change"
 	case x < 2:
-		return "+" + say.Percent(math.Round(100*(x-1))/100)
+		return say.Significant(x, 3) + "×"
 	case x < 10:
 		return say.Significant(x, 2) + "×"
 	}
@@ -388,7 +395,7 @@ func WriteExplanation(w io.Writer, run *result.Run, x *inspect.Explanation, s St
 		writeAllPoints(p, run, x)
 		return p.err
 	}
-	p.writeText(nonEmpty(pointSentence(x, at))...)
+	p.writeText(nonEmpty(pointSentence(run, x, at))...)
 	if len(at.Symptoms) > 0 {
 		p.line("")
 		writeSymptoms(p, &run.Points[at.Index], at)
@@ -433,7 +440,7 @@ func writeSymptoms(p *printer, of *result.Point, x *inspect.ExplainedPoint) {
 	}
 	var legend []string
 	if twice {
-		legend = append(legend, "at 2× load: in simulation")
+		legend = append(legend, "at 2× load: times as long, in simulation")
 	} else {
 		t = t.withoutColumns(func(column int) bool { return column == 4 })
 	}
@@ -557,7 +564,7 @@ func writePoint(p *printer, of *result.Point, x *inspect.ExplainedPoint, several
 	head := x.Load
 	switch x.Met {
 	case result.Yes:
-		head += ": the SLO is met, nothing has to change"
+		head += ": the SLO is met"
 		if len(x.Symptoms) > 0 {
 			head += "; what its latencies depend on:"
 		}

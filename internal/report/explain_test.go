@@ -38,11 +38,11 @@ func TestHeadOfALoadThatMet(t *testing.T) {
 		writePoint(p, new(result.Point), &inspect.ExplainedPoint{Load: "2 req/s", Met: result.Yes, Symptoms: symptoms}, false)
 		return b.String()
 	}
-	if got, want := head(), "\n2 req/s: the SLO is met, nothing has to change\n"; got != want {
+	if got, want := head(), "\n2 req/s: the SLO is met\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	got := head(explain.Diagnosis{Symptom: explain.Symptom{Metric: metric.TTFT, Of: "p99"}, Primary: explain.Finding{Cause: explain.Host, Claim: "the host"}})
-	if want := "nothing has to change; what its latencies depend on:\n"; !strings.Contains(got, want) {
+	if want := "the SLO is met; what its latencies depend on:\n"; !strings.Contains(got, want) {
 		t.Errorf("%q lacks %q", got, want)
 	}
 }

@@ -468,8 +468,12 @@ func (m *Model) capacityFigures(k *result.Capacity) {
 
 func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 	unit := result.LoadUnit(k.Over)
-	if x := k.Crossing; x != nil && x.Estimate != nil {
-		m.addFigure("Capacity", say.Quantity(*x.Estimate), unit, fmt.Sprintf("by interpolation; at least %s, at most %s (%s)", say.Optional(x.AtLeast), say.Optional(x.AtMost), say.Percent(x.Level)))
+	if loads, held, next := judgedLoads(run); held >= 0 {
+		note := "a number to promise: pitot find"
+		if next >= 0 {
+			note = "missed at " + say.Decimal(loads[next].load, 3) + "; " + note
+		}
+		m.addFigure("SLO met up to", say.Decimal(loads[held].load, 3), unit, note)
 	}
 	if k.Knee != nil {
 		note := ""
@@ -732,10 +736,10 @@ func runConditions(run *result.Run, m *Model) (list []Condition) {
 	}
 	addCondition("Engine flags", flags...)
 	if set := changedSettings(run); len(set) > 0 {
-		addCondition("Settings, as ordered", set...)
+		addCondition("Settings that you gave", set...)
 	}
 	if f := faultText(run); f != "" {
-		addCondition("Faults, as ordered", f)
+		addCondition("Faults that you requested", f)
 	}
 	addCondition("Target", run.Target.Spec, run.Target.API)
 	if len(m.Facts) > 1 {

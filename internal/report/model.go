@@ -282,7 +282,7 @@ func runFacts(run *result.Run) [][]string {
 		out = append(out, nonEmpty("settings: "+strings.Join(set, ", ")))
 	}
 	if f := faultText(run); f != "" {
-		out = append(out, nonEmpty("faults, as ordered: "+f))
+		out = append(out, nonEmpty("faults that you requested: "+f))
 	}
 	if len(notes) > 0 {
 		out = append(out, nonEmpty(notes...))

@@ -19,7 +19,7 @@ import (
 // unstable, and a remark what is undecided.
 func stabilityText(p *result.Point) string {
 	switch {
-	case p.Stability != stats.Stable, p.NotKeptUp(): // its check says that less ends than comes
+	case p.Stability != stats.Stable, p.NotKeptUp(), shortOfHalf(p): // its check says that less ends than comes
 		return ""
 	case p.Load.Loop == "closed":
 		return "stable by construction"

@@ -15,6 +15,7 @@ func (v *pageView) writeBody(d *document) {
 	v.writeAnswer(d)
 	d.writeMarkup(`<nav aria-label="Contents"><ul>`)
 	d.writeLinks(v.Sections)
+	d.writeMarkup(`<li><a href="#limits">What limits it</a></li>`)
 	if v.Several {
 		d.writeMarkup(`<li><a href="#points">Points</a></li>`)
 	} else {
@@ -54,7 +55,14 @@ func (v *pageView) writeBody(d *document) {
 <section id="conditions" aria-labelledby="conditions-h"><h2 id="conditions-h">Conditions of this measurement</h2><dl class="conditions">`)
 	if o := v.Overview; o != nil {
 		for _, fact := range o.Facts {
-			d.putNonEmpty(`<div><dt>Details</dt><dd>%s</dd></div>`, joinFacts(fact))
+			if len(fact) == 0 {
+				continue
+			}
+			label, value, ok := strings.Cut(fact[0], ": ")
+			if !ok || len(label) > 13 { // a fact without a label
+				label, value = "Search", fact[0]
+			}
+			d.writeMarkup(`<div><dt>%s</dt><dd>%s</dd></div>`, label, joinFacts(append([]string{value}, fact[1:]...)))
 		}
 	}
 	for _, c := range v.Conditions {

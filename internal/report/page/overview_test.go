@@ -146,7 +146,7 @@ func TestOrderedFaults(t *testing.T) {
 	}
 	for face, got := range faces(t, run) {
 		flat := strings.Join(strings.Fields(got), " ")
-		for _, want := range []string{"429:4%, reset:2%, freeze:every 20s:2s", "aults, as ordered", "reasoning 0.5", "the server was degraded: 1 % of the requests or more were not answered", "10 class7", "20 more, of 2 other classes"} {
+		for _, want := range []string{"429:4%, reset:2%, freeze:every 20s:2s", "aults that you requested", "reasoning 0.5", "the server was degraded: 1 % of the requests or more were not answered", "10 class7", "20 more, of 2 other classes"} {
 			if !strings.Contains(flat, want) {
 				t.Errorf("%s lacks %q:\n%s", face, want, got)
 			}

@@ -47,9 +47,9 @@ func TestEveryReasonHasWords(t *testing.T) {
 func TestText(t *testing.T) {
 	for want, r := range map[string]result.Reason{
 		"": {},
-		"the run covers 25 request lifetimes and needs 30: --duration 1m20s":                               {Code: result.FewResidences, N: 25, Needed: 30, Longer: result.Longer{Seconds: 80}},
-		"the run covers 1 request lifetime and needs 30: --requests 450":                                   {Code: result.FewResidences, N: 1, Needed: 30, Longer: result.Longer{Requests: 450}},
-		"the queue changes too slowly for a run this short: --duration 12m": {Code: result.SlowQueue, N: 31, Needed: 70, Longer: result.Longer{Seconds: 720}},
+		"the run covers 25 request lifetimes and needs 30: --duration 1m20s": {Code: result.FewResidences, N: 25, Needed: 30, Longer: result.Longer{Seconds: 80}},
+		"the run covers 1 request lifetime and needs 30: --requests 450":     {Code: result.FewResidences, N: 1, Needed: 30, Longer: result.Longer{Requests: 450}},
+		"the queue changes too slowly for a run this short: --duration 12m":  {Code: result.SlowQueue, N: 31, Needed: 70, Longer: result.Longer{Seconds: 720}},
 		"chat: not streaming":                          {Code: result.NotStreaming, Class: "chat"},
 		"n = 50, shown from 100 on and firm from 1000": {Code: result.FewShown, N: 50, Needed: 100, Firm: 1000},
 		"merged reads leave it anywhere above 12.3 ms": {Code: result.MergedReadsLeave, Low: 12.34},

@@ -210,15 +210,7 @@ func curveFacts(run *result.Run) (facts []labelled) {
 		}
 	}
 	if x := c.Crossing; x != nil {
-		sure := " (" + say.Percent(x.Level) + " sure)"
-		switch {
-		case x.AtLeast != nil && x.AtMost != nil:
-			add("Limit lies", "between "+say.Quantity(*x.AtLeast)+" and "+load(*x.AtMost)+sure)
-		case x.AtLeast != nil:
-			add("Limit lies", "not below "+load(*x.AtLeast)+sure)
-		case x.AtMost != nil:
-			add("Limit lies", "not above "+load(*x.AtMost)+sure)
-		}
+		add("Limit lies", crossingText(c))
 		if x.Binding != "" && x.Binding != x.SLO {
 			add("Limit hit", x.Binding+" first")
 		}

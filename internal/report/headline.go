@@ -393,10 +393,10 @@ func (m *Model) headlineOverview(run *result.Run) {
 	}
 	if k := run.Curve; k != nil {
 		c.Sentence = sweepSentence(run, o)
-		bounds := capacityFromCurve(k)
+		lies := crossingText(k)
 		switch {
-		case len(bounds) > 0:
-			c.Interval = strings.Join(bounds, " · ")
+		case lies != "":
+			c.Interval = "the limit lies " + lies
 		case k.Knee != nil && k.Knee.Resampled != nil: // the sentence has it
 		case !k.NoKnee.IsNone():
 			c.Interval = noKnee(k)
@@ -484,7 +484,7 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 	}
 	if at := mostGoodput(run); at >= 0 {
 		p := &run.Points[at]
-		m.addFigure("Most goodput", say.Quantity(p.Goodput.RequestsPerS), "req/s", "at "+say.Quantity(p.Load.Value())+" "+unit+", within "+p.SLO.Spec)
+		m.addFigure("Most goodput", say.Quantity(p.Goodput.RequestsPerS), "req/s", "at "+say.Quantity(p.Load.Value())+" "+unit+", within the SLO")
 	}
 	if s := k.Saturation; s != nil {
 		note := ""
@@ -497,9 +497,9 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 		p := &run.Points[at]
 		note := "at " + say.Quantity(p.Load.Value()) + " " + unit
 		if p.SLO != nil {
-			note += ", of those within the SLO, where it was met"
+			note += ", within the SLO"
 		}
-		m.addFigure("Lowest cost", "$"+say.Quantity(usd), "per M output tokens", note)
+		m.addFigure("Lowest cost", "$"+say.Quantity(usd), "/M tok", "output, "+note)
 	}
 	if k.UnstableFrom != nil {
 		m.addFigure("Unstable from", say.Quantity(*k.UnstableFrom), unit, "the queue grows")

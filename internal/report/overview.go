@@ -216,7 +216,9 @@ func (o *Overview) addCurve(c *result.Curve, run *result.Run) {
 	for _, f := range curveFacts(run) {
 		o.addFact(f.Parts()...)
 	}
-	o.addFact(capacityFromCurve(c)...)
+	if x := c.Crossing; x != nil && x.Estimate == nil && !x.Why.IsNone() {
+		o.addFact(ReasonText(x.Why))
+	}
 	if !c.NoKnee.IsNone() {
 		o.addFact(noKnee(c))
 	}
@@ -245,31 +247,22 @@ func invalidPoints(run *result.Run) (n int) {
 	return n
 }
 
-// capacityFromCurve says what the loads tell of the capacity, as far as they do.
-func capacityFromCurve(c *result.Curve) (parts texts) {
-	x := c.Crossing
+// crossingText says between which loads of a sweep the SLO stops being met, "" if that is not known.
+func crossingText(c *result.Curve) string {
+	x, load := c.Crossing, namedLoad(c.Over)
 	if x == nil {
-		return nil
+		return ""
 	}
-	load := formatLoad(c.Over)
-	sure := " (" + say.Percent(x.Level) + ")"
+	sure := " (" + say.Percent(x.Level) + " sure)"
 	switch {
 	case x.AtLeast != nil && x.AtMost != nil:
-		parts.addFormat("capacity at least %s, at most %s%s", load(*x.AtLeast), load(*x.AtMost), sure)
+		return "between " + say.Quantity(*x.AtLeast) + " and " + load(*x.AtMost) + sure
 	case x.AtLeast != nil:
-		parts.addText("capacity at least " + load(*x.AtLeast) + sure)
+		return "not below " + load(*x.AtLeast) + sure
 	case x.AtMost != nil:
-		parts.addText("capacity at most " + load(*x.AtMost) + sure)
+		return "not above " + load(*x.AtMost) + sure
 	}
-	if x.Estimate != nil {
-		parts.addText(load(*x.Estimate) + " by interpolation")
-		if x.Binding != "" && x.Binding != x.SLO {
-			parts.addText(x.Binding + " is reached first")
-		}
-	} else if !x.Why.IsNone() {
-		parts.addText("no capacity by interpolation: " + ReasonText(x.Why))
-	}
-	return nonEmpty(parts...)
+	return ""
 }
 
 // addLoadTable is the table, by load.

@@ -25,10 +25,6 @@ func formatterOfShare(share bool) func(float64) string {
 	return say.Quantity
 }
 
-// formatLoad returns the function that formats loads of a kind where there is little room.
-func formatLoad(over string) func(float64) string {
-	return func(x float64) string { return say.Quantity(x) + LoadSuffix(over) }
-}
 
 // fromTo writes an interval in a sentence.
 func fromTo(v [2]float64) string { return say.Quantity(v[0]) + " to " + say.Quantity(v[1]) }

@@ -101,9 +101,9 @@ func mostTokens(x *predict.Prediction) string {
 		return ""
 	}
 	best := mostOutput(x)
-	answer := fmt.Sprintf("Predicted: up to %s output tok/s at %s (%s ms per token)", say.Count(int64(best.OutputTokens)), say.Plural(best.Users, "user"), say.Quantity(best.TPOT.Mean))
+	answer := fmt.Sprintf("Predicted: up to %s output tok/s at %s, %s ms a token", say.Count(int64(best.OutputTokens)), say.Plural(best.Users, "user"), say.Quantity(best.TPOT.Mean))
 	if first := x.Curve[0]; first.Users == 1 && best.Users > 1 {
-		answer += fmt.Sprintf("; one user: %s ms", say.Quantity(first.TPOT.Mean))
+		answer += fmt.Sprintf(" (%s alone)", say.Quantity(first.TPOT.Mean))
 	}
 	return answer
 }

@@ -95,7 +95,7 @@ func TestResumeOfDamagedJournal(t *testing.T) {
 				fmt.Sprintf("resuming %s: %d points are there, %d measured again", dir, kept, 3-kept),
 				fmt.Sprintf("note: point %d is measured again: the journal is damaged there", kept+1),
 				"note: the damaged journal stays too",
-				[]string{"; so are points 2 to 3 behind it", "; so is point 3 behind it", ""}[min(kept, 2)],
+				[]string{"; so are points 2 to 3 after it", "; so is point 3 after it", ""}[min(kept, 2)],
 			} {
 				if !strings.Contains(message, line) {
 					t.Errorf("nothing says %q:\n%s", line, message)

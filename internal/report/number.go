@@ -25,7 +25,6 @@ func formatterOfShare(share bool) func(float64) string {
 	return say.Quantity
 }
 
-
 // fromTo writes an interval in a sentence.
 func fromTo(v [2]float64) string { return say.Quantity(v[0]) + " to " + say.Quantity(v[1]) }
 

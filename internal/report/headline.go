@@ -418,11 +418,6 @@ func straightCurveText(run *result.Run) string {
 	return "From " + say.Decimal(least, 3) + " to " + say.Decimal(most, 3) + unit + " there is neither a knee nor a saturation."
 }
 
-// headlineSentence makes a headline of a phrase, which is empty where there is none.
-func headlineSentence(phrase string) string {
-	return cmp.Or(say.Sentence(phrase), "No load was measured well enough to claim anything.")
-}
-
 // addFigure adds a number that is read at a glance.
 func (m *Model) addFigure(name, value, unit, note string) {
 	m.Figures = append(m.Figures, Figure{Name: name, Value: value, Unit: unit, Note: note})

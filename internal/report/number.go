@@ -28,9 +28,6 @@ func formatterOfShare(share bool) func(float64) string {
 // fromTo writes an interval in a sentence.
 func fromTo(v [2]float64) string { return say.Quantity(v[0]) + " to " + say.Quantity(v[1]) }
 
-// loadInterval writes an interval of loads.
-func loadInterval(v [2]float64, over string) string { return fromTo(v) + LoadSuffix(over) }
-
 // intervalCell writes an interval in a cell of a table.
 func intervalCell(v *[2]float64) string {
 	if v == nil {

@@ -71,6 +71,9 @@ func (m *Model) writeLoads(p *printer) {
 		if len(m.Points) > 1 {
 			rows = 2
 		}
+		if len(m.Points) > 1 && p.tight > 1 {
+			rows = 1
+		}
 		if t := x.shortLatencies(of, rows); len(t.Rows) > 0 {
 			p.line("")
 			p.writeTable(t)
@@ -78,17 +81,23 @@ func (m *Model) writeLoads(p *printer) {
 		}
 		if t := x.Classes; t != nil && len(m.Points) == 1 {
 			p.line("")
-			less, left := t.withoutColumns(func(column int) bool { return column > 6 }).firstRows(mostRows - 3)
+			less, left := t.withoutColumns(func(column int) bool { return column > 6 }).firstRows(max(mostRows-3-p.tight, 1))
 			p.writeTable(less)
 			if left > 0 {
-				p.linePainted(dim, fmt.Sprintf("%d more classes: %s", left, m.fullCommand()))
+				p.linePainted(dim, say.Plural(left, "more class")+": "+m.fullCommand())
 			}
 		}
 	}
 	p.writeNotes(m.runNotes(), false, m.fullCommand())
 	if len(m.Points) == 1 && !invalid {
-		p.writeFacts(m.furtherFacts())
-	} else {
+		facts := m.furtherFacts()
+		if p.tight > 1 { // what it costs and how it was measured
+			facts = slices.DeleteFunc(facts, func(f labelled) bool {
+				return f.Label == "Server" || f.Label == "Mean TTFT" || f.Label == "Server queue"
+			})
+		}
+		p.writeFacts(facts)
+	} else if p.tight < mostTight {
 		p.writeFacts([]labelled{m.setupFact()})
 	}
 }

@@ -80,7 +80,7 @@ func capacityFacts(run *result.Run) (facts []labelled) {
 	case c.Bracket != nil && c.Bracket[1] != nil && c.Floor == nil:
 		add("At most", load(*c.Bracket[1])+" ("+say.Percent(boundConfidence(c))+" sure)")
 	}
-	if x := c.Likely; x != nil && c.Estimate == nil {
+	if x := c.Likely; x != nil && c.Estimate == nil && !(c.Bracket != nil && c.Bracket[0] != nil && c.Bracket[1] != nil && x[0] <= *c.Bracket[0] && x[1] >= *c.Bracket[1]) {
 		add("Probably", say.Quantity(x[0])+" to "+load(x[1])+", not yet 95 % sure")
 	}
 	if v := c.Verified; v != nil {
@@ -152,7 +152,7 @@ func (m *Model) writeSearch(p *printer) {
 			around = x
 		}
 	}
-	t := m.loadTable(around, 5)
+	t := m.loadTable(around, max(5-p.tight, 3))
 	m.writeLoadTable(p, t)
 	notes := m.overviewNotes()
 	if !c.Why.IsNone() && c.Floor == nil {
@@ -259,7 +259,7 @@ func (m *Model) writeSweep(p *printer) {
 	case c.Knee != nil:
 		around = &c.Knee.Load
 	}
-	m.writeLoadTable(p, m.loadTable(around, mostRows))
+	m.writeLoadTable(p, m.loadTable(around, mostRows-p.tight))
 	notes := m.overviewNotes()
 	if !c.NoKnee.IsNone() && c.Knee == nil {
 		notes = append(notes, note{Text: asSentence(noKnee(c))})

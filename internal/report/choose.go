@@ -534,7 +534,12 @@ func briefOptions(x *choose.Choice) (t Table, legend []string) {
 
 // WriteTerminal writes the model for a terminal.
 func (m ChoiceModel) WriteTerminal(w io.Writer, s Style) error {
-	p := newPrinter(w, s)
+	return writeFitting(w, s, m.writeTo)
+}
+
+// writeTo writes the choice with a printer.
+func (m ChoiceModel) writeTo(p *printer) {
+	s := p.style
 	p.writeAnswer(m.Answer)
 	var facts []labelled
 	lines := m.Facts
@@ -579,7 +584,6 @@ func (m ChoiceModel) WriteTerminal(w io.Writer, s Style) error {
 		verify = verify[:min(1, len(verify))]
 	}
 	writeCommands(p, "Verify", verify)
-	return p.err
 }
 
 // writeCommands writes commands after one label.

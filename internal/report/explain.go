@@ -388,12 +388,16 @@ func pathOf(p *inspect.ExplainedPoint, d *explain.Diagnosis) string {
 // WriteExplanation writes what limits a run for a terminal: the load at the limit, or every load
 // with all that is known of it.
 func WriteExplanation(w io.Writer, run *result.Run, x *inspect.Explanation, s Style) error {
-	p := newPrinter(w, s)
+	return writeFitting(w, s, func(p *printer) { writeExplanation(p, run, x) })
+}
+
+// writeExplanation writes it with a printer.
+func writeExplanation(p *printer, run *result.Run, x *inspect.Explanation) {
 	p.writeAnswer(bottleneckSentence(run, x))
 	at := mostTellingPoint(run, x)
-	if s.Full || at == nil {
+	if p.style.Full || at == nil {
 		writeAllPoints(p, run, x)
-		return p.err
+		return
 	}
 	p.writeText(nonEmpty(pointSentence(run, x, at))...)
 	if len(at.Symptoms) > 0 {
@@ -403,7 +407,6 @@ func WriteExplanation(w io.Writer, run *result.Run, x *inspect.Explanation, s St
 	}
 	p.writeNotes(explanationNotes(run, x, at), false, "")
 	p.writeNext("pitot explain "+say.ShellLine([]string{x.Run})+" --full", "")
-	return p.err
 }
 
 // writeSymptoms writes a table of what limits each latency of a load.

@@ -2,16 +2,15 @@ package report
 
 import (
 	"path/filepath"
-	"pitot/internal/report/reporttest"
 	"regexp"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
-)
 
-// mostLines are the lines that an answer may have by default: a screen.
-const mostLines = 30
+	"pitot/internal/report/reporttest"
+	"pitot/internal/results/result"
+)
 
 var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
@@ -35,8 +34,8 @@ func TestGolden(t *testing.T) {
 			text, colour := short+"== full\n"+full, shortColour+"== full\n"+fullColour
 			md := render(func(b *strings.Builder) error { return m.WriteMarkdown(b) })
 
-			if n := strings.Count(short, "\n"); n > mostLines {
-				t.Errorf("%d lines without --full, and %d may be:\n%s", n, mostLines, short)
+			if n := strings.Count(short, "\n"); n > screenLines {
+				t.Errorf("%d lines without --full, and %d may be:\n%s", n, screenLines, short)
 			}
 			for line := range strings.Lines(short) {
 				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > textWidth {
@@ -70,6 +69,29 @@ func TestGoldenFilesAreUsed(t *testing.T) {
 	for _, f := range files {
 		if reporttest.Runs()[strings.TrimSuffix(filepath.Base(f), ".golden")] == nil {
 			t.Errorf("%s is nobody's", f)
+		}
+	}
+}
+
+// The answers of searches and sweeps fit a screen too.
+func TestManyLoadsFitAScreen(t *testing.T) {
+	search := reporttest.SweepRun()
+	load, most, estimate := 8.4, 47.5, 20.
+	search.Curve, search.Capacity = nil, &result.Capacity{Over: result.OverRate, SLO: "p99 ttft<200ms", Load: &load, Estimate: &estimate,
+		CI95: &[2]float64{12, 30}, Bracket: &[2]*float64{&load, &most}, Bounds: &result.Bounds{Level: .95}, Covers: "this launch only",
+		Verified: &result.Verified{Load: load, Requests: 12_000, Violations: 14, Upper: .002, Allowed: .01, Passed: true}, Requests: 100_000, Seconds: 6000}
+	for name, run := range map[string]*result.Run{"a sweep": reporttest.SweepRun(), "a search": search} {
+		var b strings.Builder
+		if err := Build(run, "runs/20261120-234800-llama-3.1-8b").WriteTerminal(&b, Style{}); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(b.String(), "\n"); n > screenLines || n < 10 {
+			t.Errorf("%s: %d lines\n%s", name, n, b.String())
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > textWidth {
+				t.Errorf("%s: %d columns: %s", name, n, line)
+			}
 		}
 	}
 }

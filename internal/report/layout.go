@@ -1,7 +1,9 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,6 +18,27 @@ const (
 	mostNotes  = 3  // notes that are shown by default
 	mostRows   = 8  // rows of a table that are shown by default
 )
+
+// screenLines is the number of lines that an answer has at most by default, if it can.
+const screenLines = 30
+
+// mostTight is the number of times that details are left out for that.
+const mostTight = 4
+
+// writeFitting writes what write writes, and leaves out details until it fits a screen: notes, then
+// what is known of the server. With Style.Full it leaves out nothing.
+func writeFitting(w io.Writer, s Style, write func(p *printer)) error {
+	for tight := 0; ; tight++ {
+		var b bytes.Buffer
+		p := newPrinter(&b, s)
+		p.tight = tight
+		write(p)
+		if s.Full || tight == mostTight || bytes.Count(b.Bytes(), []byte("\n")) <= screenLines {
+			_, err := w.Write(b.Bytes())
+			return err
+		}
+	}
+}
 
 // labelled is a fact with its label. A fact without a label continues the one above it.
 type labelled struct {
@@ -94,6 +117,7 @@ func (p *printer) writeFirstNotes(notes []note, most int, more string) {
 	if len(notes) == 0 {
 		return
 	}
+	most = max(most-p.tight, 1)
 	p.line("")
 	p.line("Notes")
 	left := most

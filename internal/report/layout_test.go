@@ -6,9 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-// screenLines is the most that an answer may have by default.
-const screenLines = 30
-
 func TestLayout(t *testing.T) {
 	var b strings.Builder
 	p := newPrinter(&b, Style{})

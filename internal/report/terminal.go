@@ -57,11 +57,10 @@ func metColor(met result.Met) string {
 
 // WriteTerminal writes the model for a terminal.
 func (m Model) WriteTerminal(w io.Writer, s Style) error {
-	p := newPrinter(w, s)
 	if !s.Full {
-		m.writeAnswer(p)
-		return p.err
+		return writeFitting(w, s, m.writeAnswer)
 	}
+	p := newPrinter(w, s)
 	p.writePainted(bold, m.Headline.Sentence)
 	if m.Overview != nil {
 		for _, f := range m.Overview.Facts {
@@ -340,6 +339,7 @@ func unbreakableWords(text string) (out []string) {
 type printer struct {
 	w     io.Writer
 	style Style
+	tight int // how many details are left out for an answer to fit a screen
 	err   error
 }
 

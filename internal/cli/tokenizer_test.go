@@ -95,7 +95,7 @@ func TestTokenizerWithoutUsage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	var out, errs bytes.Buffer
 	code := Run(context.Background(), []string{"run", server.URL, "--api", "openai-chat", "--concurrency", "1", "--requests", "20", "--warmup", "0s", "--input", "32", "--output", "12",
-		"--tokenizer", plainTokenizer(t), "--out", dir}, strings.NewReader(""), &out, &errs)
+		"--tokenizer", plainTokenizer(t), "--full", "--out", dir}, strings.NewReader(""), &out, &errs)
 	if code != Done && code != 4 {
 		t.Fatalf("exit code %d\n%s%s", code, out.String(), errs.String())
 	}

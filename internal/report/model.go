@@ -94,13 +94,13 @@ func Build(run *result.Run, dir string) Model {
 		m.Title = run.Target.Model + " at " + run.Target.Spec
 	}
 	m.Facts = runFacts(run)
+	m.Warnings = append(m.Warnings, damageLines(run)...)
 	if run.Interrupted {
 		m.Warnings = append(m.Warnings, "interrupted: this is what had been measured by then"+resumeCommand(run, dir))
 	}
 	if run.Recovered {
 		m.Warnings = append(m.Warnings, "recovered: the run ended before its time; requests that were under way count as cut off")
 	}
-	m.Warnings = append(m.Warnings, damageLines(run)...)
 	if len(run.Points) == 0 && len(run.Damage) == 0 {
 		m.Warnings = append(m.Warnings, "nothing was measured: the run ended before its load began")
 	}

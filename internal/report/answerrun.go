@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,10 +70,7 @@ func (m *Model) writeLoads(p *printer) {
 		p.writeFacts(x.evidence(of, m.Run.Environment))
 		rows := mostRows
 		if len(m.Points) > 1 {
-			rows = 2
-		}
-		if len(m.Points) > 1 && p.tight > 1 {
-			rows = 1
+			rows = max(2-p.tight/2, 1)
 		}
 		if t := x.shortLatencies(of, rows); len(t.Rows) > 0 {
 			p.line("")
@@ -156,7 +154,7 @@ func (m *PointModel) measurementFact(p *result.Point, e result.Environment) labe
 		f.Color = red
 	}
 	if failing && m.Verdict != result.Invalid {
-		f.Value[0] += ": the measurement is sound, the server failed"
+		f.Value[0] += ": that is about the measurement, not the server"
 	}
 	f.Value = append(f.Value, m.ChecksPassed())
 	if e.Stamps == "virtual" {
@@ -262,9 +260,9 @@ func limitCells(l result.Limit, share float64) []string {
 		if l.Percentile > 0 {
 			share = l.Percentile / 100
 		}
-		cells[3] = say.Percent(*l.Attained) + " within"
+		cells[3] = say.Percent(*l.Attained) + " of requests"
 		if share > 0 {
-			cells[3] = say.PercentNear(*l.Attained, share) + " within, " + say.Percent(share) + " needed"
+			cells[3] = say.PercentNear(*l.Attained, share) + " of requests, " + say.Percent(share) + " needed"
 		}
 	}
 	if l.Met == result.Undecided && !l.Why.IsNone() {
@@ -452,7 +450,7 @@ func (m *PointModel) invalidFacts(p *result.Point, e result.Environment) (facts 
 	for i, c := range m.NotPassed {
 		if c.Status == result.Fail {
 			facts = append(facts, labelled{Label: "Failed check", Color: red, Value: []string{c.Name + ": " + c.Value + " (limit " + c.Limit + ")"}})
-			advice = firstNonEmpty(advice, c.Advice)
+			advice = cmp.Or(advice, c.Advice)
 			continue
 		}
 		if len(also) < 4 {
@@ -461,14 +459,6 @@ func (m *PointModel) invalidFacts(p *result.Point, e result.Environment) (facts 
 	}
 	facts = append(facts, labelled{Label: "Also flagged", Value: also}, labelled{Label: "What to do", Value: []string{advice}})
 	return append(facts, m.measurementFact(p, e))
-}
-
-// firstNonEmpty returns the first of two texts that has content.
-func firstNonEmpty(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // writeRepeats writes a load that was measured several times.
@@ -507,11 +497,9 @@ func (m *Model) writeRepeats(p *printer) {
 // nextCommand returns the command that answers the question which a run leaves open, "" for none.
 func (m *Model) nextCommand() string {
 	run := m.Run
-	target := run.Target.Spec
-	command := func(args ...string) string { return say.ShellLine(append([]string{"pitot"}, args...)) }
 	explain := ""
 	if m.Dir != "" && !m.Unsaved {
-		explain = command("explain", m.Dir)
+		explain = say.ShellLine([]string{"pitot", "explain", m.Dir})
 	}
 	if len(run.Points) == 0 {
 		return ""
@@ -528,22 +516,39 @@ func (m *Model) nextCommand() string {
 	case p.Verdict == result.Invalid, p.Outcome == result.Failing, p.WentAway != nil, len(run.Points) > 1, run.Target.Kind == "replay":
 		return ""
 	case p.SLO != nil && p.SLO.Near && p.Load.Rate != nil:
-		return command("find", target, "--slo", writtenFlag(run.Command, "slo", p.SLO.Spec), "--at", say.Decimal(*p.Load.Rate, 6))
+		return cmp.Or(searchCommand(run, "--at", say.Decimal(*p.Load.Rate, 6)), explain)
 	case p.SLO != nil && p.SLO.Met == result.Yes && p.Load.Rate != nil:
-		return command("find", target, "--slo", writtenFlag(run.Command, "slo", p.SLO.Spec))
+		return cmp.Or(searchCommand(run), explain)
 	}
 	return explain
 }
 
-// writtenFlag returns the value of a flag as the user wrote it, else another text.
-func writtenFlag(command []string, name, otherwise string) string {
-	for i, arg := range command {
-		if value, ok := strings.CutPrefix(arg, "--"+name+"="); ok {
-			return value
+// searchCommand returns the search of the same requests on the same server, with the flags that the
+// user wrote for them; "" if some came from a file or a trace of times, which a search takes otherwise.
+func searchCommand(run *result.Run, more ...string) string {
+	args := []string{"pitot", "find", run.Target.Spec}
+	for i := 0; i < len(run.Command); i++ {
+		name, value, joined := strings.Cut(run.Command[i], "=")
+		if name == "--config" || name == "--arrival" || name == "--set" {
+			return ""
 		}
-		if arg == "--"+name && i+1 < len(command) {
-			return command[i+1]
+		if !slices.Contains(searchFlags, name) {
+			continue
 		}
+		if !joined && i+1 < len(run.Command) {
+			i++
+			value = run.Command[i]
+		}
+		args = append(args, name, value)
 	}
-	return otherwise
+	if !slices.Contains(args, "--slo") { // from the workload or a variable
+		args = append(args, "--slo", run.Points[0].SLO.Spec)
+	}
+	return say.ShellLine(append(args, more...))
+}
+
+// searchFlags say what is sent and to which server, and mean the same for run and find.
+var searchFlags = []string{
+	"--api", "--cache", "--input", "--key-env", "--key-file", "--model", "--output", "--prefix", "--prefix-share", "--slo",
+	"--tokenizer", "--turns", "--workload",
 }

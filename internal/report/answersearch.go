@@ -92,6 +92,8 @@ func capacityFacts(run *result.Run) (facts []labelled) {
 		switch {
 		case v.Refuted && v.Lower > 0:
 			label, side, bound = "Refuted", "at least", v.Lower
+		case !v.Passed && c.Load != nil && *c.Load != v.Load: // a lighter load was verified
+			label = "Also tried"
 		case !v.Passed:
 			label = "Not verified"
 		}
@@ -165,7 +167,7 @@ func (m *Model) writeSearch(p *printer) {
 		notes = append(notes, note{Warning: true, Text: "From " + namedLoad(c.Over)(*x) + " on the server's rate limits refuse requests (429). This capacity is what they allow."})
 	}
 	if c.Estimate != nil || c.Bounds != nil {
-		notes = append(notes, note{Text: "Holds for this start of the server. Restarts usually differ by a few percent."})
+		notes = append(notes, note{Text: "Holds for this start of the server. Another start may differ."})
 	}
 	notes = append(notes, note{Text: say.Plural(c.Requests, "request") + " were measured in " + m.spanText(c.Seconds) + "."})
 	p.writeNotes(notes, false, m.fullCommand())

@@ -154,3 +154,19 @@ func TestHeadlineOfAStoppedRun(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// What a run proposes to search for has the requests of the run, not the default ones.
+func TestNextSearchHasTheRequestsOfTheRun(t *testing.T) {
+	run := reporttest.ServerRun(2000)
+	run.Command = []string{"pitot", "run", "http://h:1", "--rate", "4", "--input=512", "--workload", "chat", "--duration", "1m", "--slo", "chat", "--out", "d"}
+	run.Points[0].SLO = &result.SLO{Spec: "p99 ttft<200ms", Met: result.Yes, Near: true}
+	m := Build(run, "d")
+	want := "pitot find " + run.Target.Spec + " --input 512 --workload chat --slo chat --at 4.5"
+	if got := m.nextCommand(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	run.Command = append(run.Command, "--config", "x.yaml")
+	if got := m.nextCommand(); got != "pitot explain d" {
+		t.Errorf("%q with a file of settings", got)
+	}
+}

@@ -206,6 +206,10 @@ func (t *Target) errorHint(class string) string {
 		return "export " + t.API.KeyVariable() + "=…, or name where the key is with --key-env VAR or --key-file FILE; --header NAME=VALUE sends one under another name"
 	case record.ErrNotFound:
 		return t.pathHint()
+	case record.ErrMalformed:
+		return "does the server speak another API? name it with --api, or look at the server's log"
+	case record.ErrStream:
+		return "the server reported this error itself: look at its log"
 	case record.ErrTimeout:
 		return "the server accepts connections and does not answer; is it still loading? --wait-ready 10m waits"
 	case record.ErrContextLength:

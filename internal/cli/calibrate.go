@@ -86,7 +86,7 @@ func writeOutline(w io.Writer, c *calibrate.Calibration) error {
 		}
 		lines = append(lines, head+calibrate.DescribeLoad(l))
 	}
-	lines = append(lines, "then      loads that are chosen by what these tell", "nothing was sent")
+	lines = append(lines, "then      loads that are chosen by these results", "nothing was sent")
 	_, err = fmt.Fprintln(w, strings.Join(lines, "\n"))
 	return err
 }

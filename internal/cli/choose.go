@@ -107,7 +107,7 @@ func wantedFromFlags(own *config.Choosing, ask *config.Ask, hard *config.Load, g
 	}
 	for _, o := range w.Offers {
 		if o.USDPerHour == 0 && len(w.Offers) > 1 {
-			return w, say.Errorf("no price of %s is known", o.Accelerator.Name).WithHint("give what one costs in an hour, to tell what is cheaper: --gpus " + o.Accelerator.Name + "@2.50")
+			return w, say.Errorf("no price of %s is known", o.Accelerator.Name).WithHint("give its price for an hour: --gpus " + o.Accelerator.Name + "@2.50")
 		}
 	}
 	values, err := url.ParseQuery(own.Settings)

@@ -260,7 +260,7 @@ func showWaiting(e *Env, w *experiment.Waiting, path, format string) error {
 		_, err = fmt.Fprintln(e.Stdout, w.Why)
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(e.Stdout, "where the server does not tell when it began, %s --launched says that it is made\n", again)
+		_, err = fmt.Fprintf(e.Stdout, "if the server does not report its start time, say that it is started: %s --launched\n", again)
 	}
 	return err
 }
@@ -311,8 +311,8 @@ func runExperiment(ctx context.Context, e *Env, o *config.Experimenting, args []
 			return code, err
 		}
 		forecast := begun.Forecast()
-		if forecast.Untold != "" {
-			view.ShowLine("note: " + say.PlainLine(forecast.Untold))
+		if forecast.TwinFailed != "" {
+			view.ShowLine("note: " + say.PlainLine(forecast.TwinFailed))
 		}
 		view.ShowLine(report.ToGo(forecast))
 	}

@@ -42,7 +42,7 @@ func fleetVerb(_ context.Context, e *Env) (int, error) {
 	case m.Image == "":
 		return Usage, say.Errorf("which image do the pods have?").WithHint("--image IMAGE, made by the Dockerfile of the repository")
 	case len(command) == 0 || !slices.Contains([]string{string(config.VerbRun), string(config.VerbSweep), string(config.VerbFind)}, command[0]):
-		return Usage, say.Errorf("a manifest of which run?").WithHint("behind --: " + example)
+		return Usage, say.Errorf("fleet manifest needs a run").WithHint("behind --: " + example)
 	}
 	flags := []string{"--fleet", fmt.Sprintf("nats://nats:4222?workers=%d", m.Workers), "--out", "/runs/run"}
 	p, named, err := config.Decode(config.Verb(command[0]), append(slices.Clone(command[1:]), flags...), nil)

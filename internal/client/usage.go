@@ -85,7 +85,7 @@ func (x *Exchange) checkUsage() {
 	}
 	asked := ""
 	if x.bounds.tokens > 0 {
-		asked = fmt.Sprintf("%d tokens were asked for and ", x.bounds.tokens)
+		asked = fmt.Sprintf("%d tokens were requested and ", x.bounds.tokens)
 	}
 	x.ignoreUsage(fmt.Sprintf("%d completion tokens, where %s%d bytes of text came", r.CompletionTokens, asked, r.TextBytes))
 	r.CompletionTokens, r.ReasoningTokens = record.Unset, record.Unset

@@ -228,7 +228,7 @@ func (p *Plan) checkFleet() error {
 		return say.Errorf("--respect-limits keeps to what the server says is left, and each worker of --fleet would take all of it for its own").WithHint("leave --fleet out, or bound the load by --rate or --max-in-flight")
 	}
 	if p.Workers > mostHere && !p.IsRemote() {
-		return say.Errorf("--fleet %d are more processes than one machine is asked to start", p.Workers).WithHint("at most " + strconv.Itoa(mostHere) + ", or let workers join from others: --fleet 'nats://HOST:4222?workers=" + strconv.Itoa(p.Workers) + "'")
+		return say.Errorf("--fleet %d is more processes than one machine may start", p.Workers).WithHint("at most " + strconv.Itoa(mostHere) + ", or let workers join from others: --fleet 'nats://HOST:4222?workers=" + strconv.Itoa(p.Workers) + "'")
 	}
 	return nil
 }

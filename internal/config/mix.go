@@ -224,7 +224,7 @@ func parseMix(path string, data []byte) (*Mix, error) {
 			return nil, err
 		}
 		if i := slices.IndexFunc(m.Classes, func(o MixClass) bool { return o.Name == c.Name }); i >= 0 {
-			return nil, say.Errorf("%s:%d: a second class %s", path, n.Line, c.Name).WithHint("names tell classes apart in results: give each its own")
+			return nil, say.Errorf("%s:%d: a second class %s", path, n.Line, c.Name).WithHint("results are listed by class: give each its own name")
 		}
 		m.Classes = append(m.Classes, c)
 	}
@@ -331,7 +331,7 @@ func parseClass(path string, n *yaml.Node) (c MixClass, err error) {
 	}
 	switch {
 	case !named:
-		return c, say.Errorf("%sa class has no name", line).WithHint("write name: chat; results are told apart by it")
+		return c, say.Errorf("%sa class has no name", line).WithHint("write name: chat; results are listed by it")
 	case c.Share > 0 && c.Rate > 0:
 		return c, inClass(say.Errorf("share and rate both say how many requests it has").WithHint("keep one of them"))
 	case c.Share == 0 && c.Rate == 0:

@@ -102,7 +102,7 @@ func (x *Experiment) launchByHand(ctx context.Context, c Configuration, block in
 				return err
 			}
 		case made:
-			why = "the server does not tell when it began: say that it is started anew, with Enter or --launched"
+			why = "the server does not report its start time: say that it is started again, with Enter or --launched"
 		}
 		if why == "" && (same || made || first) {
 			return x.measureByHand(ctx, rec, &s, c, block, head, view)

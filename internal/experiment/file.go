@@ -158,7 +158,7 @@ func planKeys() []key {
 			r.plan.Common, err = r.readSettings(n, nil)
 			return err
 		}},
-		{"rows", "what is asked, each with a load: presets A to F, and your own with the settings of pitot run", rowsSchema(), (*reader).readRows},
+		{"rows", "the loads to measure: presets A to F, and your own with the settings of pitot run", rowsSchema(), (*reader).readRows},
 		{"knobs", "settings of the engine, each with the values to try", knobsSchema(), (*reader).readKnobs},
 		textKey("launches", "starts of the engine with each configuration", map[string]any{"type": "integer", "minimum": 2}, func(p *Plan, v string) (err error) {
 			if p.Launches, err = strconv.Atoi(v); err != nil || p.Launches < 2 || p.Launches > 100 {
@@ -328,7 +328,7 @@ func runSettings() (names []string) {
 
 func rowKeys() []key {
 	return []key{
-		{"question", "what the row is to tell, in words", stringSchema(""), func(r *reader, n *yaml.Node) (err error) {
+		{"question", "the question that the row answers, in words", stringSchema(""), func(r *reader, n *yaml.Node) (err error) {
 			r.row.Question, err = scalar(n)
 			return err
 		}},

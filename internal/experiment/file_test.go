@@ -112,7 +112,7 @@ func TestMistakes(t *testing.T) {
 		{"requests: 30", "requests: sixty", "row F", ""},
 		{"requests: 30", "rate: 3", "is its capacity", "leave"},
 		{"p95 ttft of F < 5s", "p95 ttft of G < 5s", "no row G", "rows are"},
-		{"p95 ttft of F < 5s", "ttft of F < 5s", "of which requests", "p50 ttft"},
+		{"p95 ttft of F < 5s", "ttft of F < 5s", "needs a percentile or the mean", "p50 ttft"},
 		{"p95 ttft of F < 5s", "p95 ttft of F < 5", "another unit", "ms"},
 		{"p95 ttft of F < 5s", "p95 tfft of F < 5s", "no metric", "ttft"},
 		{"launches: 2", "launches: 1", "number of launches", "3 is usual"},

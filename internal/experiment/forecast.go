@@ -34,7 +34,7 @@ type Forecast struct {
 	StartKnown     bool          `json:"start_is_measured,omitempty"`    // by those that were made; else it is a guess
 	Unknown        []string      `json:"rows_of_unknown_time,omitempty"` //
 	Left           float64       `json:"seconds_left"`                   // of what is still to be measured, where no more is given up
-	Untold         string        `json:"twin_failed,omitempty"`          // why the twin tells nothing, also among the notes
+	TwinFailed     string        `json:"twin_failed,omitempty"`          // why the twin gives no forecast, also among the notes
 	Notes          []string      `json:"notes,omitempty"`                //
 	Power          *Power        `json:"power"`                          // what the launches would tell; null where that was not asked, or no twin is known
 }
@@ -308,17 +308,17 @@ func (x *Experiment) Forecast() *Forecast {
 		}
 		f.Notes = append(f.Notes, p.Server.Notes...)
 		if len(f.Unknown) > 0 {
-			f.Notes = append(f.Notes, "how long answers take is not known, and the time of rows with users is not counted ("+strings.Join(f.Unknown, ", ")+"): target: twin: sim:MODEL@GPU tells it")
+			f.Notes = append(f.Notes, "how long answers take is not known, and the time of rows with users is not counted ("+strings.Join(f.Unknown, ", ")+"): target: twin: sim:MODEL@GPU estimates it")
 		}
 	}
 	if x.untold != nil {
-		f.Untold = "the twin does not tell how long rows take, and their settings do: " + x.untold.Error()
-		f.Notes = append(f.Notes, f.Untold)
+		f.TwinFailed = "the twin does not say how long rows take; their settings do: " + x.untold.Error()
+		f.Notes = append(f.Notes, f.TwinFailed)
 	}
 	if guessed {
 		longer := "row " + p.Contract.Row + " takes longer at loads that are more than is served, whose queue is answered before the next"
 		if x.untold == nil {
-			longer += ": target: twin: sim:MODEL@GPU tells by how much"
+			longer += ": target: twin: sim:MODEL@GPU estimates by how much"
 		}
 		f.Notes = append(f.Notes, longer)
 	}

@@ -85,8 +85,8 @@ launches: 2
 	if err := x.Simulate(t.Context(), true, result.Version{Version: "test"}, &lines{}); err != nil {
 		t.Fatal(err)
 	}
-	if f := x.Forecast(); f.Untold == "" || f.Power != nil || f.Seconds < 4*climbs*6 {
-		t.Errorf("%.0f s, and %q of the twin", f.Seconds, f.Untold)
+	if f := x.Forecast(); f.TwinFailed == "" || f.Power != nil || f.Seconds < 4*climbs*6 {
+		t.Errorf("%.0f s, and %q of the twin", f.Seconds, f.TwinFailed)
 	}
 }
 

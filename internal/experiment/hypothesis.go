@@ -79,7 +79,7 @@ func parseFigure(text string) (f Figure, err error) {
 	}
 	switch {
 	case m.HasPercentiles() && statistic == "":
-		return f, say.Errorf("%s of which requests?", m.Name).WithHint("say which: p50 " + string(m.Name) + ", p95 " + string(m.Name) + " or mean " + string(m.Name))
+		return f, say.Errorf("%s needs a percentile or the mean", m.Name).WithHint("write p50 " + string(m.Name) + ", p95 " + string(m.Name) + " or mean " + string(m.Name))
 	case !m.HasPercentiles() && statistic != "":
 		return f, say.Errorf("%s has no %s", m.Name, statistic).WithHint("a row has one value of it: " + string(m.Name))
 	}

@@ -43,7 +43,7 @@ type Experiment struct {
 	state  *state
 	runs   map[string]*result.Run // of finished parts, by directory; nil of others
 	twin   *Experiment            // the same on the twin, whose runs tell how long rows take; nil where that is not known
-	untold error                  // why the twin tells nothing; nil where it does, or there is none
+	untold error                  // why the twin gives no forecast; nil where it does, or there is none
 
 	simulation *simulation // that twin is of
 }

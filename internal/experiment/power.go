@@ -52,7 +52,7 @@ type PowerLine struct {
 	Baseline float64    `json:"baseline"`
 	Smallest *float64   `json:"smallest"` // change, ratio less 1 or difference of shares, that the launches would establish in four of five experiments; null: it does not differ between launches
 	Most     *PowerKnob `json:"most"`     // the configuration that moves it most; null: none does
-	Tells    bool       `json:"tells"`    // that one is established
+	Shows    bool       `json:"shows"`    // that a difference would be established
 
 	sd float64
 	f  Figure
@@ -98,7 +98,7 @@ func (p *Plan) AssumeTwin(ctx context.Context, gpu string) error {
 	if !strings.Contains(gpu, "@") {
 		told, err := target.IdentifyServer(ctx, (&Experiment{Plan: p}).wantedTarget())
 		if err != nil || told.Model == "" {
-			return say.Errorf("--deployment %s: the server does not tell its model", gpu).WithHint("name it too: --deployment llama-3.1-8b@" + gpu)
+			return say.Errorf("--deployment %s: the server does not report its model", gpu).WithHint("name it too: --deployment llama-3.1-8b@" + gpu)
 		}
 		gpu = told.Model + "@" + gpu
 	}
@@ -295,7 +295,7 @@ func (r *Power) read(x *Experiment) {
 			}
 			if l.sd == 0 || math.Abs(change) >= smallest {
 				k.Effects = append(k.Effects, PowerEffect{l.Row, l.Metric, l.shownChange(change), l.OfShare})
-				l.Tells = true
+				l.Shows = true
 			} else if would := r.launchesFor(l, math.Abs(change)); would > 0 && (k.Would == 0 || would < k.Would) {
 				k.Would = would
 			}
@@ -311,7 +311,7 @@ func (r *Power) read(x *Experiment) {
 		}
 	}
 	tells := func(row string) bool {
-		return slices.ContainsFunc(r.Lines, func(l PowerLine) bool { return l.Row == row && l.Tells })
+		return slices.ContainsFunc(r.Lines, func(l PowerLine) bool { return l.Row == row && l.Shows })
 	}
 	for _, row := range x.Plan.Rows {
 		paired := slices.ContainsFunc(presets(), func(p preset) bool { return p.twin == row.Name && tells(p.name) })

@@ -667,7 +667,7 @@ func (x *Experiment) openReason(r *Record, d *decide.Decision, q *decide.Problem
 	case s.Launches < 2:
 		return fmt.Sprintf("one launch of %s says nothing of others", name)
 	case d.SD == 0:
-		return "no launches tell how far they differ"
+		return "no launches show how far they differ"
 	case s.Uneven:
 		return fmt.Sprintf("most launches of %s carry much less than its others", name)
 	case s.Sure.Lo > 0 && !math.IsInf(s.Sure.Hi, 0):

@@ -98,7 +98,7 @@ func targetKeys() []key {
 			return nil
 		}),
 		command("start", "shell command that runs the server, with {flags} where a configuration's flags stand: last, so that they count", func(c *server.Commands) *string { return &c.Start }),
-		command("ready", "shell command that exits 0 once the server is ready; without it, its URL is asked", func(c *server.Commands) *string { return &c.Ready }),
+		command("ready", "shell command that exits 0 once the server is ready; without it, Pitot polls its URL", func(c *server.Commands) *string { return &c.Ready }),
 		textKey("ready_within", "how long a start may take, as 10m", stringSchema("10m"), func(p *Plan, v string) (err error) {
 			p.Server.Commands.Within, err = parseDuration(v)
 			return err

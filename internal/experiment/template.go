@@ -51,7 +51,7 @@ func templateStarts() []start {
 // planText are the words of a new plan; what stands in braces is the kind's.
 const planText = `# An experiment: which settings of the engine carry this traffic within its limits?
 #
-#   pitot experiment forecast THIS FILE    what it takes, and what it can tell
+#   pitot experiment forecast THIS FILE    what it takes, and what it can show
 #   pitot experiment run      THIS FILE    measure; Ctrl-C and run again go on
 #   pitot experiment report   THIS FILE    the decision record again
 #
@@ -78,7 +78,7 @@ target: {target}
 #   start: vllm serve MODEL --port 8000 {flags}
 #   twin: {target}
 
-# Rows are workloads, each with a load and a question. A to E tell one cost from another;
+# Rows are workloads, each with a load and a question. A to E separate the costs of an engine;
 # F is what is really asked, at the contract's capacity and around the load where its limits
 # are reached. Put your own traffic in its place: pitot workload profile LOG -o profile.yaml
 rows:
@@ -205,7 +205,7 @@ func TemplateFor(ctx context.Context, kind, gpu string, version result.Version, 
 	}
 	for _, k := range r.Knobs {
 		name, value, _ := strings.Cut(k.Configuration, "=")
-		text := value + ": nothing that " + say.Plural(r.Launches, "launch") + " would tell"
+		text := value + ": no difference that " + say.Plural(r.Launches, "launch") + " would show"
 		if len(k.Effects) > 0 {
 			e := k.Effects[0]
 			for _, other := range k.Effects {

@@ -123,7 +123,7 @@ func (q *questions) result() *result.Answers {
 		k := cmp.Or(q.kinds[kind], &asked{})
 		of := result.AnswersOf{Kind: kind, Asked: k.due, NotAsked: a.Why,
 			Checked: result.Answered{Answered: k.answered, Wrong: k.wrong, AloneAnswered: a.Answered, AloneWrong: a.Wrong}}
-		of.TellsNothing = kind != greedyKind && a.Why == "" && !q.isTelling(kind)
+		of.Unusable = kind != greedyKind && a.Why == "" && !q.isTelling(kind)
 		if len(k.differAt) > 0 {
 			slices.Sort(k.differAt)
 			of.DifferAt = &k.differAt[len(k.differAt)/2]
@@ -131,7 +131,7 @@ func (q *questions) result() *result.Answers {
 		switch {
 		case kind == greedyKind:
 			greedy = of.Checked
-		case !of.TellsNothing:
+		case !of.Unusable:
 			known.Answered, known.Wrong = known.Answered+k.answered, known.Wrong+k.wrong
 			known.AloneAnswered, known.AloneWrong = known.AloneAnswered+a.Answered, known.AloneWrong+a.Wrong
 		}
@@ -190,7 +190,7 @@ func (q *questions) judgeLimit(out *result.Limit) {
 	out.Attained, out.Met = nil, undecided
 	if a == nil || a.Wrong == nil || a.Wrong.Answered == 0 {
 		out.Why = result.Reason{Code: result.NoAnswerTells}
-		if a != nil && slices.ContainsFunc(a.Kinds, func(k result.AnswersOf) bool { return k.TellsNothing }) {
+		if a != nil && slices.ContainsFunc(a.Kinds, func(k result.AnswersOf) bool { return k.Unusable }) {
 			out.Why = result.Reason{Code: result.WrongAtOneUser}
 		}
 		return
@@ -272,7 +272,7 @@ func setShares(a *result.Answered) {
 func chanceOf(kinds []result.AnswersOf) *float64 {
 	var strata []stats.Compared
 	for i := range kinds {
-		if k := &kinds[i]; k.Kind != greedyKind && !k.TellsNothing && k.Checked.Chance != nil {
+		if k := &kinds[i]; k.Kind != greedyKind && !k.Unusable && k.Checked.Chance != nil {
 			strata = append(strata, stats.Compared{K: k.Checked.Wrong, N: k.Checked.Answered, J: k.Checked.AloneWrong, M: k.Checked.AloneAnswered})
 		}
 	}
@@ -286,7 +286,7 @@ func chanceOf(kinds []result.AnswersOf) *float64 {
 // tellsDamage says whether known answers would have told of damage to as many answers as greedy
 // ones differ: only then is it batch variance that these differ by.
 func tellsDamage(greedy, known *result.Answered) bool {
-	share, ok := known.ToldFrom()
+	share, ok := known.DetectableShare()
 	return ok && greedy.CI95 != nil && greedy.CI95[0] > share
 }
 
@@ -304,5 +304,5 @@ func answersFinding(a *result.Answers) result.AnswersFinding {
 	case tells || a.Differ != nil && a.Differ.Chance != nil:
 		return result.AnswersSame
 	}
-	return result.AnswersTellNothing
+	return result.AnswersInconclusive
 }

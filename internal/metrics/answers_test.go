@@ -109,12 +109,12 @@ func TestFindings(t *testing.T) {
 		{"damage", Alone{Kind: "echo", Answered: 96}, 200, 20, result.AnswersDamaged, false, true, false},
 		{"as alone", Alone{Kind: "echo", Answered: 96, Wrong: 9}, 200, 20, result.AnswersSame, false, true, false},
 		{"few", Alone{Kind: "echo", Answered: 8}, 20, 1, result.AnswersSame, false, true, false},
-		{"a model that cannot", Alone{Kind: "numbers", Answered: 96, Wrong: 96}, 200, 200, result.AnswersTellNothing, true, true, true},
+		{"a model that cannot", Alone{Kind: "numbers", Answered: 96, Wrong: 96}, 200, 200, result.AnswersInconclusive, true, true, true},
 		{"batch variance or damage", Alone{Kind: greedyKind, Answered: 48}, 200, 60, result.AnswersDiffer, false, true, true},
 		{"a server that is never the same", Alone{Kind: greedyKind, Answered: 48, Wrong: 20}, 200, 80, result.AnswersSame, false, true, true},
 	} {
 		a := answered(t, []Alone{c.alone}, "", c.n+10, c.n, c.wrong, c.alone.Kind).Answers
-		if a.Finding != c.want || a.Kinds[0].TellsNothing != c.tellsNothing || a.Kinds[0].Checked.Wrong != c.wrong {
+		if a.Finding != c.want || a.Kinds[0].Unusable != c.tellsNothing || a.Kinds[0].Checked.Wrong != c.wrong {
 			t.Errorf("%s: %+v", c.name, a)
 		}
 		if c.notTelled != (a.Wrong == nil) {
@@ -128,7 +128,7 @@ func TestFindings(t *testing.T) {
 
 // Greedy answers that differ are batch variance only where as many damaged ones among the known
 // would have been told from chance; what is recorded and what is said are one.
-func TestVarianceIsToldFromDamage(t *testing.T) {
+func TestVarianceIsDetectableShareDamage(t *testing.T) {
 	answered := func(n, wrong, alone int) *result.Answered {
 		x := &result.Answered{Answered: n, Wrong: wrong, AloneAnswered: alone}
 		in := stats.ClopperPearson(wrong, n, 1, 0.95)
@@ -147,7 +147,7 @@ func TestVarianceIsToldFromDamage(t *testing.T) {
 	} {
 		a := &result.Answers{Wrong: answered(200, c.known, 96), Differ: answered(200, c.differ, 96)}
 		if got := answersFinding(a); got != c.want {
-			share, _ := a.Wrong.ToldFrom()
+			share, _ := a.Wrong.DetectableShare()
 			t.Errorf("%d known ones wrong, %d differ (told from %.3f, at least %.3f): %s, want %s", c.known, c.differ, share, a.Differ.CI95[0], got, c.want)
 		}
 	}

@@ -188,11 +188,11 @@ func (f *Fold) compareLevels(o *result.OverTime, p *result.Point, asked [][]floa
 	case p.Stability == stats.Unstable || f.conditions.GaveUp || f.conditions.Gone != nil:
 		return // blocks differ with the queue
 	case f.conditions.Seconds() < longResidences*lasts:
-		o.Untold = f.conditions.TooShort(f.conditions.Seconds()/lasts, longResidences, lasts)
+		o.Unknown = f.conditions.TooShort(f.conditions.Seconds()/lasts, longResidences, lasts)
 		return
 	}
 	if p, ok := stats.LevelsDiffer(asked, nil); ok && p < differLevel {
-		o.Untold = result.Reason{Code: result.RequestsDiffer}
+		o.Unknown = result.Reason{Code: result.RequestsDiffer}
 		return
 	}
 	told := false
@@ -216,7 +216,7 @@ func (f *Fold) compareLevels(o *result.OverTime, p *result.Point, asked [][]floa
 		o.Differ = append(o.Differ, d)
 	}
 	if !told {
-		o.Untold = result.Reason{Code: result.FewInBlocks}
+		o.Unknown = result.Reason{Code: result.FewInBlocks}
 	}
 }
 

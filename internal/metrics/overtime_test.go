@@ -89,8 +89,8 @@ func TestTimeOfDay(t *testing.T) {
 				t.Errorf("%s: %s slowest in block %d, quickest in %d", name, d.Metric, d.Slowest, d.Quickest)
 			}
 		}
-		if !slices.Equal(differ, c.differ) || o.Untold.Code != c.untold {
-			t.Errorf("%s: %v differ, untold %q", name, differ, o.Untold.Code)
+		if !slices.Equal(differ, c.differ) || o.Unknown.Code != c.untold {
+			t.Errorf("%s: %v differ, untold %q", name, differ, o.Unknown.Code)
 		}
 		if b := o.Blocks[7]; b.P95 != nil || b.TPOT == nil || b.Max == nil || c.slower != (*b.P50 > 150) || b.DuePerS < .33 || b.DuePerS > .34 {
 			t.Errorf("%s: %+v", name, b)

@@ -22,10 +22,10 @@ func answersText(a *result.Answers, loads int) (lines texts) {
 		case a.Finding == result.AnswersDamaged:
 			text += oftenByChance(x, loads)
 		case x.AloneAnswered > 0:
-			text += ": no more than chance" + toldFrom(x)
+			text += ": no more than chance" + damageShownText(x)
 		}
 		if c := a.CachedShare; c != nil && *c >= mostCached {
-			text += fmt.Sprintf("; %s of the tokens of these prompts came from the prefix cache, perhaps of an earlier run of this seed: how the server computes prompts they do not tell", say.Percent(*c))
+			text += fmt.Sprintf("; %s of the tokens of these prompts came from the prefix cache, perhaps of an earlier run of this seed: they do not show how the server computes prompts", say.Percent(*c))
 		}
 		lines.addText(text)
 	}
@@ -42,11 +42,11 @@ func answersText(a *result.Answers, loads int) (lines texts) {
 		case a.Finding == result.AnswersVary || a.Finding == result.AnswersDiffer && a.Wrong != nil && a.Wrong.Answered > 0 && a.Wrong.AloneAnswered > 0:
 			text += ": " + batchVarianceText(x, a.Wrong)
 		case a.Finding == result.AnswersDiffer:
-			text += ": batch variance or damage, which no known answer tells apart here"
+			text += ": batch variance or damage, which no known answer separates here"
 		case x.Wrong > 0 && x.AloneWrong > 0:
-			text += ": no more than the server differs from itself" + toldFrom(x)
+			text += ": no more than the server differs from itself" + damageShownText(x)
 		case x.AloneAnswered > 0:
-			text += ": no more than chance" + toldFrom(x)
+			text += ": no more than chance" + damageShownText(x)
 		}
 		lines.addText(text)
 	}
@@ -55,21 +55,21 @@ func answersText(a *result.Answers, loads int) (lines texts) {
 		switch {
 		case k.NotAsked != "":
 			missing = append(missing, k.Kind+" ("+say.Truncate(say.PlainLine(k.NotAsked), 120)+")")
-		case k.TellsNothing:
+		case k.Unusable:
 			silent = append(silent, fmt.Sprintf("%s (%s of %s)", k.Kind, say.Count(k.Checked.AloneWrong), say.Count(k.Checked.AloneAnswered)))
 		}
 	}
 	if len(silent) > 0 {
-		lines.addText("tells nothing, wrong already at one user: " + strings.Join(silent, ", "))
+		lines.addText("no use, wrong already at one user: " + strings.Join(silent, ", "))
 	}
 	if len(missing) > 0 {
-		lines.addText("not asked, as alone none was answered: " + strings.Join(missing, ", "))
+		lines.addText("not sent, since alone none was answered: " + strings.Join(missing, ", "))
 	}
 	if a.Unanswered > 0 {
 		lines.addFormat("%s of %s were not answered", say.Count(a.Unanswered), say.Plural(a.Asked, "question"))
 	}
 	if a.Asked > 0 {
-		lines.addFormat("%s stood in place of requests: they are in the rates of requests and tokens, in no latency and no count of requests", say.Plural(a.Asked, "question"))
+		lines.addFormat("%s replaced requests: they count in the rates of requests and tokens, not in latencies or counts of requests", say.Plural(a.Asked, "question"))
 	}
 	return lines
 }
@@ -77,19 +77,19 @@ func answersText(a *result.Answers, loads int) (lines texts) {
 // mostCached is from which share of the prompts' tokens on it is said that a cache had them.
 const mostCached = 0.5
 
-// toldFrom says which shares under the load so few answers would not have told from chance.
-func toldFrom(x *result.Answered) string {
-	share, ok := x.ToldFrom()
+// damageShownText says which share of wrong answers these answers would have shown.
+func damageShownText(x *result.Answered) string {
+	share, ok := x.DetectableShare()
 	if !ok {
-		return ", which so few answers say of any load"
+		return "; too few answers to show any damage"
 	}
-	return fmt.Sprintf("; a share of %s would be told from it in four loads of five, a smaller one less often", say.Percent(share))
+	return fmt.Sprintf("; a share of %s or more would show in four loads of five", say.Percent(share))
 }
 
 // oftenByChance says how seldom chance makes such a difference, in this load and in any of the
 // run's: each is tested, so one of many that are undamaged is found damaged more often.
 func oftenByChance(x *result.Answered, loads int) string {
-	text := ": more than chance makes of an undamaged server in 1 of 100 loads"
+	text := ": chance does this to an undamaged server in at most 1 of 100 loads"
 	switch {
 	case loads <= 1:
 	case x.Chance != nil && *x.Chance*float64(loads) < result.BeyondChance:
@@ -103,14 +103,14 @@ func oftenByChance(x *result.Answered, loads int) string {
 // batchVarianceText says what greedy answers that differ come from where no more known answers are
 // wrong than chance explains. That clears the server only of damage that known would have told of.
 func batchVarianceText(greedy, known *result.Answered) string {
-	share, ok := known.ToldFrom()
+	share, ok := known.DetectableShare()
 	switch {
 	case !ok:
-		return "batch variance or damage, which so few known answers do not tell apart"
+		return "batch variance or damage; too few known answers to separate them"
 	case greedy.CI95 != nil && greedy.CI95[0] > share:
-		return fmt.Sprintf("batch variance, as no more of the known answers are wrong than chance explains: damage to %s of them would be told in four loads of five", say.Percent(share))
+		return fmt.Sprintf("batch variance: no more known answers are wrong than by chance. Damage to %s of them would show in four loads of five", say.Percent(share))
 	}
-	return fmt.Sprintf("batch variance, or damage to fewer than %s of such answers: from there on the known ones would tell in four loads of five", say.Percent(share))
+	return fmt.Sprintf("batch variance, or damage to fewer than %s of such answers: more than that would show in four loads of five", say.Percent(share))
 }
 
 // sharesText is the share under the load and alone, each with its interval.
@@ -154,9 +154,9 @@ func AnswersTable(a *result.Answers) Table {
 		x, note := &k.Checked, ""
 		switch {
 		case k.NotAsked != "":
-			note = "not asked: " + k.NotAsked
-		case k.TellsNothing:
-			note = "tells nothing: wrong already at one user"
+			note = "not sent: " + k.NotAsked
+		case k.Unusable:
+			note = "no use: wrong already at one user"
 		case k.DifferAt != nil:
 			note = fmt.Sprintf("differ after %s in the median", say.Plural(*k.DifferAt, "token"))
 		}

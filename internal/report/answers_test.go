@@ -30,7 +30,7 @@ func TestBatchVarianceOrDamage(t *testing.T) {
 		x.CI95 = &[2]float64{v.Lo, v.Hi}
 		return x
 	}
-	const alone, either = "batch variance, as", "batch variance, or damage to fewer than"
+	const alone, either = "batch variance: ", "batch variance, or damage to fewer than"
 	for range 20 {
 		if text := batchVarianceText(greedy(.15), known(10, .15)); !strings.HasPrefix(text, either) {
 			t.Fatal(text)
@@ -39,7 +39,7 @@ func TestBatchVarianceOrDamage(t *testing.T) {
 			t.Fatal(text)
 		}
 	}
-	if text := batchVarianceText(greedy(.8), &result.Answered{Answered: 2, AloneAnswered: 3}); !strings.Contains(text, "do not tell apart") {
+	if text := batchVarianceText(greedy(.8), &result.Answered{Answered: 2, AloneAnswered: 3}); !strings.Contains(text, "too few known answers") {
 		t.Error(text)
 	}
 }
@@ -51,7 +51,7 @@ func TestDamageAmongManyLoads(t *testing.T) {
 		chance float64
 		loads  int
 		want   string
-	}{{few, 1, "in 1 of 100 loads"}, {few, 20, "up to 18.2 % of runs"}, {strong, 20, "in 1 of 100 runs of 20 loads"}} {
+	}{{few, 1, "at most 1 of 100 loads"}, {few, 20, "up to 18.2 % of runs"}, {strong, 20, "in 1 of 100 runs of 20 loads"}} {
 		if text := oftenByChance(&result.Answered{Chance: &c.chance}, c.loads); !strings.HasSuffix(text, c.want) {
 			t.Error(text)
 		}

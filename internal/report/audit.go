@@ -288,7 +288,7 @@ func CheckedClient(w io.Writer, r *audit.Client) error {
 		facts.addFormat("%s requests/s arrived, CV of their gaps %.2f", say.Quantity(r.Rate), r.GapCV)
 	}
 	facts.addText(fmt.Sprintf("%.1f µs of CPU per token, start-up included", float64(r.CPUPerToken)/1e3),
-		fmt.Sprintf("wall %s, of which load %s", say.Seconds(r.Wall.Seconds()), say.Seconds(r.Span.Seconds())))
+		fmt.Sprintf("wall %s, %s under load", say.Seconds(r.Wall.Seconds()), say.Seconds(r.Span.Seconds())))
 	if r.MemoryBytes > 0 {
 		facts.addFormat("%.0f MB of memory", float64(r.MemoryBytes)/1e6)
 	}

@@ -22,7 +22,7 @@ func CacheText(c *result.PrefixCache) (figures, difference string) {
 	if c == nil || c.Expected < least && c.Endless < least && (c.Served == nil || *c.Served < least) {
 		return "", ""
 	}
-	served := "prefix cache: the server does not tell what it served"
+	served := "prefix cache: the server does not report what it served"
 	if c.Served != nil {
 		served = "prefix cache: " + formatPercent(*c.Served) + " % of prompt tokens served from it"
 		if c.ByMetrics {
@@ -31,7 +31,7 @@ func CacheText(c *result.PrefixCache) (figures, difference string) {
 	}
 	figures = served + "; " + expectedShare(c) + " % expected" + expectedFor(c)
 	if c.Asked > 0 {
-		figures += "; " + say.Plural(c.Asked, "request") + " asked for what is shared before the load, outside of all figures"
+		figures += "; " + say.Plural(c.Asked, "request") + " sent the shared prefixes before the load, outside all figures"
 	}
 	if c.Served != nil {
 		difference = unexpectedCacheText(c, *c.Served)

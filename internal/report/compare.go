@@ -445,7 +445,7 @@ func launchesNeeded(p *compare.Pair, most int) string {
 	var parts []string
 	side := " launches a side"
 	for _, r := range rows {
-		parts = append(parts, fmt.Sprintf("%s%s detect %s in %s", say.Count(*r.Needed), side, say.ChangeSize(r.ToTell, r.OfShare()), MetricLabel(r.Metric)))
+		parts = append(parts, fmt.Sprintf("%s%s detect %s in %s", say.Count(*r.Needed), side, say.ChangeSize(r.Detects, r.OfShare()), MetricLabel(r.Metric)))
 		side = ""
 	}
 	if len(parts) == 0 {

@@ -151,7 +151,7 @@ func targetStep(name, question string, s *result.SLO, found *inspect.ExplainedPo
 			f := &found.Symptoms[i].Primary
 			taken = branchOf(f.Cause, found.Symptoms[i].Symptom.Metric)
 			if f.Cause == explain.Unknown {
-				step.Then = "Not known. What would tell: " + f.Confirm + "."
+				step.Then = "Not known. To find out: " + f.Confirm + "."
 			} else {
 				step.Then = found.Name(f.Cause, found.Symptoms[i].Symptom.Metric) + confidenceText(f) + "."
 				step.Then += trialSentence(f, found.Symptoms[i].Symptom)
@@ -184,7 +184,7 @@ func throughputStep(p *result.Point) DecisionStep {
 
 // costStep returns the decision step for cost. No limit applies to it.
 func costStep(p *result.Point) DecisionStep {
-	step := DecisionStep{Name: "Cost", State: "none", Says: "not known: --gpus and --gpu-price tell it"}
+	step := DecisionStep{Name: "Cost", State: "none", Says: "not known: add --gpus and --gpu-price"}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
 		step.State, step.Says = "pass", fmt.Sprintf("$%s per million output tokens", say.Quantity(*c.USDPerMOutput))
 		if p.SLO != nil && p.SLO.Met == result.No {

@@ -401,7 +401,7 @@ func controlSection(r *experiment.Record) DecisionSection {
 	}
 	judged := func(c experiment.ControlRecord) bool { return c.PAdjusted != nil }
 	if n := len(r.Controls); n > 0 && !slices.ContainsFunc(r.Controls, judged) {
-		s.Lines.addFormat("%d metrics of rows that the plan says a knob does not move are measured; nothing tells yet how launches differ", n)
+		s.Lines.addFormat("%d metrics that the plan says a knob does not move are measured; how launches differ is not known yet", n)
 	} else if n > 0 {
 		s.Lines.addFormat("%d of %d metrics of rows that the plan says a knob does not move have moved, by its first launch, corrected for their number", moved, n)
 	}

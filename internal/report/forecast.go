@@ -92,8 +92,8 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 	switch {
 	case f.Power != nil:
 		p.writePower(f)
-	case f.Plan.Server != nil && f.Untold == "":
-		p.writePainted(yellow, "note: what the launches would tell is not known without a twin: name the server's GPU with --deployment h100, or in the plan, target: {url: …, twin: sim:llama-3.1-8b@h100}")
+	case f.Plan.Server != nil && f.TwinFailed == "":
+		p.writePainted(yellow, "note: what the launches would show is not known without a twin: name the server's GPU with --deployment h100, or in the plan, target: {url: …, twin: sim:llama-3.1-8b@h100}")
 	}
 	return p.err
 }

@@ -674,14 +674,14 @@ func byOrder(run *result.Run) string {
 func sentText(s *result.Sent) (parts []string) {
 	all := s.Load
 	if p := s.Probes; p != nil {
-		all.Requests, all.PromptTokens, all.OutputTokens, all.Untold = all.Requests+p.Requests, all.PromptTokens+p.PromptTokens, all.OutputTokens+p.OutputTokens, all.Untold+p.Untold
+		all.Requests, all.PromptTokens, all.OutputTokens, all.NoUsage = all.Requests+p.Requests, all.PromptTokens+p.PromptTokens, all.OutputTokens+p.OutputTokens, all.NoUsage+p.NoUsage
 	}
 	parts = append(parts, say.Count(all.Requests)+" requests, warm-up and drain included", say.Count(all.PromptTokens)+" tokens in, "+say.Count(all.OutputTokens)+" out")
 	if p := s.Probes; p != nil {
 		parts = append(parts, "of these "+say.Plural(int(p.Requests), "probe")+" besides the load: "+say.Count(p.PromptTokens)+" tokens in, "+say.Count(p.OutputTokens)+" out")
 	}
-	if all.Untold > 0 {
-		parts = append(parts, say.Plural(int(all.Untold), "request")+" without a count of tokens")
+	if all.NoUsage > 0 {
+		parts = append(parts, say.Plural(int(all.NoUsage), "request")+" without a count of tokens")
 	}
 	return parts
 }

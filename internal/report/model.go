@@ -238,9 +238,9 @@ func runFacts(run *result.Run) [][]string {
 	}
 	switch {
 	case w.Cache == "warm":
-		asked.addText("cache warm: what is shared was asked for before the load")
+		asked.addText("cache warm: shared prefixes were sent before the load")
 	case w.Cache == "both":
-		asked.addText("first with nothing shared, then with what is shared asked for before")
+		asked.addText("first with nothing shared, then with shared prefixes sent before")
 	case strings.HasSuffix(w.Cache, "%"):
 		asked.addText(strings.TrimSuffix(w.Cache, "%") + " % of the prompts' tokens shared by all")
 	}
@@ -267,7 +267,7 @@ func runFacts(run *result.Run) [][]string {
 	}
 	out := [][]string{nonEmpty(how, engine), nonEmpty(asked...)}
 	if w.Sampling.Stop == "natural" {
-		text := "answers have no length that was asked for: E2E, tok/s and cost compare only with runs whose answers are as long"
+		text := "no response length was requested: E2E, tok/s and cost compare only with runs of equally long responses"
 		if len(run.Points) > 0 {
 			if mean := run.Points[0].Metrics.SummaryOf(metric.OutputTokens).Value(metric.Mean); mean != nil {
 				text += ", " + say.Quantity(*mean) + " tokens on average"

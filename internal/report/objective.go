@@ -42,7 +42,7 @@ func buildObjective(p *result.Point) *Objective {
 		o.Facts = append(o.Facts, ReasonText(s.Why))
 	}
 	if s.Near {
-		o.Facts = append(o.Facts, "near the limit: another window may come out otherwise, pitot find --at tells")
+		o.Facts = append(o.Facts, "near the limit: another run may differ; pitot find --at decides")
 	}
 	o.Facts = append(o.Facts, limitsDidIt(p)...)
 	if s.Attained != nil && several {

@@ -90,7 +90,7 @@ func WriteToolResult(w io.Writer, r *tools.Result, asMarkdown bool) error {
 func foreignLoad(p *tools.ReportedPoint) (out []string) {
 	switch {
 	case p.Rate != nil:
-		out = append(out, "asked "+say.Quantity(*p.Rate)+" req/s")
+		out = append(out, "requested "+say.Quantity(*p.Rate)+" req/s")
 	case p.Unlimited:
 		out = append(out, "as many requests as were let through")
 	}
@@ -224,7 +224,7 @@ func (b *SideBySide) Write(w io.Writer, asMarkdown bool) error {
 	if !b.foreign || len(b.rows) < 2 {
 		return nil
 	}
-	t := Table{Head: []string{"", "asked", "req/s", "tok/s", "TTFT mean", "p50", "p99", "TPOT mean", "E2E mean", "by"}, Rows: b.rows}
+	t := Table{Head: []string{"", "requested", "req/s", "tok/s", "TTFT mean", "p50", "p99", "TPOT mean", "E2E mean", "by"}, Rows: b.rows}
 	p, md := newPrinter(w, Style{}), &markdown{w: w}
 	const about = "side by side, ms from when a request was sent; what another instrument measured is not judged against it"
 	p.line("")

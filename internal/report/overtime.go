@@ -96,8 +96,8 @@ func (m *PointModel) addSlowPeriods(o *result.OverTime) {
 	if len(parts) > 0 {
 		m.Remarks.addText("the server was slower at some times than at others: " + strings.Join(parts, "; ") + " (of servers that are always alike " + falseLevels + " runs show as much)")
 	}
-	if !o.Untold.IsNone() {
-		m.Remarks.addText("whether the server was slower at some times than at others cannot be told: " + ReasonText(o.Untold))
+	if !o.Unknown.IsNone() {
+		m.Remarks.addText("whether the server slowed down at times is unknown: " + ReasonText(o.Unknown))
 	}
 }
 

@@ -267,7 +267,7 @@ func crossingText(c *result.Curve) string {
 
 // addLoadTable is the table, by load.
 func (o *Overview) addLoadTable(run *result.Run) {
-	head := "asked/s"
+	head := "due/s"
 	if len(run.Points) > 0 && run.Points[0].Load.Concurrency != nil {
 		head = "users"
 	}
@@ -342,7 +342,7 @@ func (o *Overview) addLoadTable(run *result.Run) {
 		o.Legend.addText(say.Unknown + " too few samples, or no steady state to speak of")
 	}
 	if slices.Contains(o.Loads.Head, wrongHead) {
-		o.Legend.addText("in SLO: of requests; wrong: of questions, which are not among them; ?: too few to tell on which side of the limit")
+		o.Legend.addText("in SLO: share of requests; wrong: share of questions, counted apart; ?: too few to say on which side of the limit")
 	}
 	if hopeless {
 		o.Legend.addText("hopeless: ended early, the queue only grew")

@@ -15,7 +15,7 @@ const mostEffects = 3
 func (p *printer) writePower(f *experiment.Forecast) {
 	r := f.Power
 	p.line("")
-	p.writePainted(bold, "What each row can tell")
+	p.writePainted(bold, "What each row can show")
 	source := "assumed; launch_cv of the twin would say it"
 	if r.Stated {
 		source = "as the plan says"
@@ -25,7 +25,7 @@ func (p *printer) writePower(f *experiment.Forecast) {
 	if r.Budgeted < f.Plan.Launches {
 		line := fmt.Sprintf("the budget is enough for %d of %s", r.Budgeted, say.Plural(f.Plan.Launches, "launch"))
 		if r.Budgeted < 2 {
-			line += ", which would tell nothing; what follows is of all"
+			line += ", which would show nothing; the following is of all"
 		}
 		p.writePainted(yellow, line)
 	}
@@ -45,8 +45,8 @@ func (p *printer) writePower(f *experiment.Forecast) {
 		if l.Most != nil {
 			row[4], row[5] = say.RelativeChange(l.Most.Change, l.OfShare), l.Most.Configuration
 		}
-		if l.Tells {
-			row[6] = "tells"
+		if l.Shows {
+			row[6] = "yes"
 		}
 		t.AddRow(row...)
 	}
@@ -63,7 +63,7 @@ func (p *printer) writePower(f *experiment.Forecast) {
 		return
 	}
 	p.line("")
-	p.writePainted(bold, "What would tell nothing, if the twin is right")
+	p.writePainted(bold, "What would show nothing, if the twin is right")
 	for _, l := range waste {
 		p.writeWrapped(l)
 	}
@@ -78,11 +78,11 @@ func powerLines(f *experiment.Forecast) []string {
 		}
 	}
 	for i := range r.Lines {
-		if r.Lines[i].Tells {
+		if r.Lines[i].Shows {
 			rows[r.Lines[i].Row] = true
 		}
 	}
-	lines := []string{fmt.Sprintf("of %s, %d would be told from the baseline; %d of %s can tell something",
+	lines := []string{fmt.Sprintf("of %s, %d would differ detectably from the baseline; %d of %s can show something",
 		say.Plural(len(r.Knobs), "value")+" of knobs", knobs, len(rows), say.Plural(len(f.Rows), "row"))}
 	if r.Carries == 0 {
 		return lines
@@ -119,7 +119,7 @@ func idleParts(f *experiment.Forecast) (waste []string) {
 		}
 		line := fmt.Sprintf("%s: nothing of it would be established; it takes %s", k.Configuration, say.Seconds(each))
 		if k.Would > 0 {
-			line += fmt.Sprintf("; %d launches would tell it", k.Would)
+			line += fmt.Sprintf("; %d launches would show it", k.Would)
 		}
 		waste = append(waste, line)
 	}
@@ -146,7 +146,7 @@ func expectedOfKnob(r *experiment.Power, k *experiment.PowerKnob) string {
 		}
 		parts.addText(e.Of() + " " + say.RelativeChange(e.Change, e.OfShare))
 	}
-	text := "nothing that " + say.Plural(r.Launches, "launch") + " would tell"
+	text := "no difference that " + say.Plural(r.Launches, "launch") + " would show"
 	if len(parts) > 0 {
 		text = strings.Join(parts, ", ")
 	}

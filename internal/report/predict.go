@@ -353,7 +353,7 @@ func WriteFit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	p.writeTable(t)
 	p.line("")
 	if len(alike) > 0 {
-		p.writeText("these runs cannot tell " + strings.Join(alike, ", ") + " apart: one can replace the other")
+		p.writeText("these runs cannot separate " + strings.Join(alike, ", ") + ": one can replace the other")
 	}
 	p.writeText("range = where the parameter may lie if the server is such an engine at all: on simulated ones the ranges held the truth in 95 % of cases (docs/trust.md), those of what is determined in 90 %; of short or few runs not as often. Of a real server it describes the twin that serves as it does, and measures no hardware.")
 	p.line("")

@@ -45,7 +45,7 @@ func (m *PointModel) rateLimits(p *result.Point) {
 	if x.RetryAfter != nil {
 		told = append(told, "Retry-After up to "+say.Seconds(*x.RetryAfter))
 	}
-	text := "rate limits, as the server tells them: " + strings.Join(told, "; ")
+	text := "rate limits that the server reports: " + strings.Join(told, "; ")
 	if x.Refused > 0 && p.Requests.Due > 0 {
 		text += fmt.Sprintf("; %s of %s refused with 429, %s", say.Count(x.Refused), say.Plural(p.Requests.Due, "request"), say.Percent(float64(x.Refused)/float64(p.Requests.Due)))
 	}

@@ -96,7 +96,7 @@ func newRepeats(run *result.Run) *Repeats {
 		}
 		name, asked := strings.TrimSpace(v.name()+" "+v.unit()), ""
 		if rate := run.Points[0].Load.Rate; rate != nil && v.Name == metric.OfferedRate {
-			asked = ", asked " + say.Decimal(*rate, 3)
+			asked = ", requested " + say.Decimal(*rate, 3)
 		}
 		row := []string{name + asked, median, least, most}
 		if len(r.Pooled) > 0 {

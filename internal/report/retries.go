@@ -38,7 +38,7 @@ func (m *PointModel) addRetries(p *result.Point) {
 	}
 	m.Remarks.addText(text)
 	if x.Amplification != nil {
-		text = fmt.Sprintf("retries made the load %s times what was asked: %s for %s", say.Decimal(*x.Amplification, 3), say.Plural(x.Attempts, "attempt"), say.Plural(due, "request"))
+		text = fmt.Sprintf("retries made the load %s times the planned one: %s for %s", say.Decimal(*x.Amplification, 3), say.Plural(x.Attempts, "attempt"), say.Plural(due, "request"))
 		if x.BackoffMS != nil {
 			text += ", each retried one waiting " + say.Seconds(*x.BackoffMS/1e3) + " between them"
 		}
@@ -58,5 +58,5 @@ func mostRetried(run *result.Run) string {
 	if at == nil {
 		return ""
 	}
-	return fmt.Sprintf("retries made the load up to %s times what was asked, at %s %s", say.Decimal(*at.Retries.Amplification, 3), say.Decimal(at.Load.Value(), 3), at.Load.Unit())
+	return fmt.Sprintf("retries made the load up to %s times the planned one, at %s %s", say.Decimal(*at.Retries.Amplification, 3), say.Decimal(at.Load.Value(), 3), at.Load.Unit())
 }

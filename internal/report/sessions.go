@@ -22,7 +22,7 @@ func (m *PointModel) addSessions(p *result.Point) {
 	}
 	text := fmt.Sprintf("%s began in the window: %s finished", say.Plural(x.Begun, "conversation"), say.Count(x.Finished))
 	if x.EndedEarly > 0 {
-		text += fmt.Sprintf(", %s ended early and %s of theirs never asked", say.Count(x.EndedEarly), say.Plural(x.NeverAsked, "turn"))
+		text += fmt.Sprintf(", %s ended early and %s of theirs were never sent", say.Count(x.EndedEarly), say.Plural(x.NeverAsked, "turn"))
 	}
 	if x.GoingOn > 0 {
 		text += fmt.Sprintf(", %s still going on when the load ended", say.Count(x.GoingOn))

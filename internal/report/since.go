@@ -67,7 +67,7 @@ func seenText(l *experiment.SinceLine) string {
 	if size := sizeText(*l.Smallest, l.OfShare); size != nothing {
 		return fmt.Sprintf("; a change of %s in what %s %s would most likely have been seen", size, of, verb)
 	}
-	return "; so few launches could have shown none"
+	return "; too few launches to show any"
 }
 
 // nothing stands where no change that is likely to come would be established.

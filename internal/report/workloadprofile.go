@@ -65,13 +65,11 @@ func WorkloadProfile(w io.Writer, p *profile.Profile, logs []ProfiledLog, file s
 	if t := p.Sessions; t != nil {
 		out.writeHanging("", "sessions  ", "          ", fmt.Sprintf("%s, %s of the later turns carry the history", say.Count(int64(t.Sessions)), say.Percent(t.Carried)))
 	}
-	told := fmt.Sprintf("told only where %s say it", say.Plural(p.Anonymity.Requests, "request"))
+	least, clients := say.Plural(p.Anonymity.Requests, "request"), "; the logs name no clients"
 	if p.Anonymity.Clients > 0 {
-		told += fmt.Sprintf(" of %s", say.Plural(p.Anonymity.Clients, "client"))
-	} else {
-		told += "; the logs name no clients"
+		least, clients = least+" of "+say.Plural(p.Anonymity.Clients, "client"), ""
 	}
-	out.writeText(told)
+	out.writeText("shown only where " + least + " have it" + clients)
 	out.writeText(p.Risks)
 	return out.err
 }

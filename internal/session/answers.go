@@ -72,7 +72,7 @@ func (s *Session) askAlone(ctx context.Context, requests float64) (*answers, err
 					for k := range q.sizes {
 						q.sizes[k] = min(q.sizes[k], number)
 					}
-					r.showLine(fmt.Sprintf("note: alone the answers take long: %s of a kind are asked", say.Plural(number, "question")))
+					r.showLine(fmt.Sprintf("note: alone the answers take long: %s of a kind are sent", say.Plural(number, "question")))
 				}
 				break
 			}

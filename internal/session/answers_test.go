@@ -36,7 +36,7 @@ func TestGarbledAnswersAreSeen(t *testing.T) {
 				t.Errorf("a share of %g is wrong: %+v", x, a.Wrong)
 			}
 			for _, k := range a.Kinds {
-				if k.TellsNothing || k.NotAsked != "" || k.Checked.AloneAnswered == 0 || k.Checked.AloneWrong != 0 {
+				if k.Unusable || k.NotAsked != "" || k.Checked.AloneAnswered == 0 || k.Checked.AloneWrong != 0 {
 					t.Errorf("%+v", k)
 				}
 				if k.Checked.Wrong > 0 && k.Kind == "greedy" && (k.DifferAt == nil || *k.DifferAt != greedyHalf) {

@@ -20,7 +20,7 @@ type Continued struct {
 	steps    []capacity.Step
 	launches int
 	restart  bool   // the server was started again since
-	told     string // how that is known
+	knownBy  string // how that is known
 }
 
 // ReadContinued reads the run that a plan goes on with, and refuses one that asked otherwise.
@@ -38,7 +38,7 @@ func ReadContinued(p *config.Plan) (*Continued, error) {
 		return nil, say.Errorf("the run in %s was no search for a capacity", p.Continue).WithHint("name the directory of a run of pitot find")
 	}
 	if unlike := config.SearchDifferences(&before, p); len(unlike) > 0 {
-		return nil, say.Errorf("the search in %s asked for something else: %s", p.Continue, strings.Join(unlike, "; ")).WithHint("ask the same, or begin a new search without --continue")
+		return nil, say.Errorf("the search in %s had other settings: %s", p.Continue, strings.Join(unlike, "; ")).WithHint("use the same settings, or begin a new search without --continue")
 	}
 	if c.steps, c.launches = capacity.EarlierOf(c.run); len(c.steps) == 0 {
 		return nil, say.Errorf("the search in %s has no windows that another can go on with", p.Continue).WithHint("begin a new search without --continue")
@@ -60,13 +60,13 @@ func (c *Continued) Launched(s *Session) error {
 	launch := s.plan.Launch
 	switch {
 	case began != "" && begins != "" && t.Kind == "http":
-		c.restart, c.told = began != begins, "by the start time that the server tells"
+		c.restart, c.knownBy = began != begins, "by the start time that the server reports"
 	case launch != "":
-		c.restart, c.told = launch != c.run.Launch, "by --launch"
+		c.restart, c.knownBy = launch != c.run.Launch, "by --launch"
 	case t.Kind != "http":
-		c.restart, c.told = false, "an embedded target has no starts but those that --launch names"
+		c.restart, c.knownBy = false, "an embedded target has no starts but those that --launch names"
 	default:
-		c.restart, c.told = true, "the server does not tell when it was started, and --launch names no start"
+		c.restart, c.knownBy = true, "the server does not report its start time, and --launch names no start"
 	}
 	return nil
 }
@@ -89,13 +89,13 @@ func (c *Continued) summaryLine() string {
 	if c.restart {
 		of = "on another start of the server, by which launches differ"
 	}
-	return fmt.Sprintf("going on with %s: %s, %s (%s)", c.dir, say.Plural(len(c.steps), "window"), of, c.told)
+	return fmt.Sprintf("going on with %s: %s, %s (%s)", c.dir, say.Plural(len(c.steps), "window"), of, c.knownBy)
 }
 
 // toResult returns its entry in run.json.
 func (c *Continued) toResult() *result.Continued {
 	was := c.run.Capacity
-	r := &result.Continued{Run: c.dir, Launches: c.launches, Restart: c.restart, Told: c.told, Requests: was.Requests, Seconds: was.Seconds}
+	r := &result.Continued{Run: c.dir, Launches: c.launches, Restart: c.restart, KnownBy: c.knownBy, Requests: was.Requests, Seconds: was.Seconds}
 	if c.restart {
 		r.Launches++
 	}

@@ -401,7 +401,7 @@ func (h *Hand) Prepare(ctx context.Context, t *Task, file string, environ []stri
 	}
 	if asks, err := whatIsAsked(&h.src); err != nil || !bytes.Equal(asks, t.Asks) {
 		h.src.close()
-		return cmp.Or[error](err, say.Errorf("a file that says what is asked is another one here").WithHint("every worker reads the files of the plan by itself: put the same ones under the same names everywhere"))
+		return cmp.Or[error](err, say.Errorf("a workload file differs on this worker").WithHint("every worker reads the files of the plan by itself: put the same ones under the same names everywhere"))
 	}
 	if h.cfg, err = scheduleConfig(&p, &h.l, s.Target, &h.src, t.Point); err != nil {
 		h.src.close()

@@ -220,7 +220,7 @@ func quotedCost(asked *result.Quoted, p *result.Point, price cost.Price) *result
 }
 
 // plannedHits notes what share of the prompts' tokens an unlimited prefix cache would
-// have, beside the share that the server's had, as far as the workload tells: of a prefix
+// have, beside the share that the server's had, as far as the workload shows: of a prefix
 // that requests share. The first request that has it is not counted for.
 func plannedHits(run *result.Run) {
 	var w workload.Description

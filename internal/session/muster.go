@@ -75,7 +75,7 @@ func SendingOf(p *config.Plan, l *config.Load, perUser float64, cores int, here 
 	case p.Respect:
 		return by(": --respect-limits is kept to by one")
 	case !p.VerifiedShares().IsNone():
-		return by(": questions (--check-answers) are asked and checked by one")
+		return by(": questions (--check-answers) are sent and checked by one")
 	case p.NoStream || p.Pooling:
 		return by(": answers come whole, and cost little to read")
 	case tokens == 0 && cores < leastCores:

@@ -50,7 +50,7 @@ func TestSending(t *testing.T) {
 		{"--concurrency 5000", 2, false, 0, "one process sends: 2 cores have no room for workers"},
 		{"--rate 9000 --no-stream", 64, false, 0, "one process sends: answers come whole, and cost little to read"},
 		{"--rate 9000 --respect-limits", 64, false, 0, "though about 900,000 tokens/s are to be read and one core reads 100,000: --respect-limits is kept to by one"},
-		{"--rate 9000 --check-answers 5%", 64, false, 0, ": questions (--check-answers) are asked and checked by one"},
+		{"--rate 9000 --check-answers 5%", 64, false, 0, ": questions (--check-answers) are sent and checked by one"},
 	} {
 		p := decoded(t, append(strings.Fields(test.load), "--output", "100")...)
 		got := SendingOf(p, &p.Load, 0, test.cores, func() bool { return test.here })

@@ -458,7 +458,7 @@ func (s *Session) measurePoint(ctx context.Context, spec *PointSpec, index int32
 				return nil, nil
 			}
 			if n := len(src.shared) - len(answered); n > 0 {
-				r.showLine(fmt.Sprintf("note: %s of %s that ask for what is shared failed: the cache is not as warm as was asked for", say.Plural(n, "request"), say.Count(len(src.shared))))
+				r.showLine(fmt.Sprintf("note: %s of %s that send the shared prefixes failed: the cache is not as warm as requested", say.Plural(n, "request"), say.Count(len(src.shared))))
 			}
 		}
 		s.cache.sent = append(s.cache.sent, answered...)

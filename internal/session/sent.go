@@ -26,12 +26,12 @@ func (s *sent) countFrame(f *record.Frame) {
 
 func countTraffic(to *result.Traffic, r *record.Row) {
 	to.Requests += 1 + int64(r.Earlier)
-	to.Untold += int64(r.Earlier)
+	to.NoUsage += int64(r.Earlier)
 	if r.Outcome == record.OK {
 		to.OK++
 	}
 	if r.PromptTokens < 0 || r.CompletionTokens < 0 {
-		to.Untold++
+		to.NoUsage++
 	}
 	to.PromptTokens += int64(max(r.PromptTokens, 0))
 	to.OutputTokens += int64(max(r.CompletionTokens, 0))

@@ -37,7 +37,7 @@ func (g Grammar) ParsePrecision(text string) (Precision, error) {
 	if !mean {
 		digits := numberPrefix(strings.TrimPrefix(value, "p"))
 		if !strings.HasPrefix(value, "p") || digits == "" {
-			return Precision{}, say.Errorf("precision %q does not say of which percentile, or of the mean", text).WithHint(example)
+			return Precision{}, say.Errorf("precision %q names no percentile and no mean", text).WithHint(example)
 		}
 		var err error
 		if p.Percentile, err = strconv.ParseFloat(digits, 64); err != nil || !isReported(p.Percentile) {

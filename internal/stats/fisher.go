@@ -19,10 +19,10 @@ func MoreOften(k, n, j, m int) (p float64) {
 	return min(p, 1)
 }
 
-// ToldFrom is the least chance of each of n trials at which, with j of m successes to hold them
-// against, [MoreOften] is below alpha with the given power: a smaller one is more often taken
-// for the same. ok is false where no number of successes is enough.
-func ToldFrom(n, j, m int, alpha, power float64) (chance float64, ok bool) {
+// DetectableShare returns the least probability of success of n trials at which [MoreOften],
+// compared with j successes in m trials, is below alpha with the given power. ok is false where
+// no number of successes is enough.
+func DetectableShare(n, j, m int, alpha, power float64) (chance float64, ok bool) {
 	few, enough := 0, n+1 // successes that do not tell, and that do
 	for enough-few > 1 {
 		if k := (few + enough) / 2; MoreOften(k, n, j, m) < alpha {

@@ -47,11 +47,11 @@ func TestMoreOftenIn(t *testing.T) {
 	}
 }
 
-// ToldFrom is where the exact test's power reaches what is asked, by simulation of the test.
-func TestToldFrom(t *testing.T) {
+// DetectableShare is where the exact test's power reaches what is asked, by simulation of the test.
+func TestDetectableShare(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct{ n, j, m int }{{120, 0, 80}, {40, 0, 48}, {300, 3, 80}, {89, 0, 24}} {
-		chance, ok := ToldFrom(c.n, c.j, c.m, .01, .8)
+		chance, ok := DetectableShare(c.n, c.j, c.m, .01, .8)
 		if !ok {
 			t.Fatalf("%+v: never", c)
 		}
@@ -71,7 +71,7 @@ func TestToldFrom(t *testing.T) {
 			t.Errorf("%+v: a chance of %.3g is told in %.3g of loads", c, chance, got)
 		}
 	}
-	if _, ok := ToldFrom(3, 0, 3, .01, .8); ok {
+	if _, ok := DetectableShare(3, 0, 3, .01, .8); ok {
 		t.Error("three answers tell")
 	}
 }

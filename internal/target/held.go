@@ -48,9 +48,9 @@ func (t *Target) holdTokenizer(ctx context.Context) error {
 		case h.IDs && h.Highest >= h.Size:
 			t.Notes = append(t.Notes, fmt.Sprintf("%sthe server has a token %d, and the file ends at %d", note, h.Highest, h.Size-1))
 		case h.IDs:
-			t.Notes = append(t.Notes, fmt.Sprintf("%sof %d tokens that it makes of a text the server has %d others", note, h.Ours, h.Differ))
+			t.Notes = append(t.Notes, fmt.Sprintf("%sof %d tokens that it makes of a text, %d differ from the server's", note, h.Ours, h.Differ))
 		default:
-			t.Notes = append(t.Notes, fmt.Sprintf("%sit makes %d tokens of a text of which the server counts %d", note, h.Ours, h.Theirs))
+			t.Notes = append(t.Notes, fmt.Sprintf("%sit makes %d tokens of a text, the server counts %d", note, h.Ours, h.Theirs))
 		}
 	}
 	return ctx.Err()

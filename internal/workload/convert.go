@@ -79,7 +79,7 @@ func Convert(w io.Writer, path, to string) (n int, lost Losses, err error) {
 	case Prompts:
 		err = c.convertPrompts(path)
 	default:
-		return 0, nil, say.Errorf("%s is a %s, of which requests are drawn: there are none in it to convert", path, kind)
+		return 0, nil, say.Errorf("%s is a %s, from which requests are drawn: it has none to convert", path, kind)
 	}
 	if err == nil {
 		err = out.Flush()
@@ -379,7 +379,7 @@ func (c *converter) listLosses() (list Losses) {
 		}
 	}
 	name := map[string]string{"mooncake": "Mooncake's trace", "timed_trace": "vLLM's timed trace", "aiperf": "AIPerf's trace", "openai": "OpenAI JSONL"}[c.to]
-	say1(c.rejected, "%s of the file left out, which cannot be asked: pitot workload lint tells why", say.Plural(c.rejected, "record"))
+	say1(c.rejected, "%s of the file left out, which cannot be sent: pitot workload lint says why", say.Plural(c.rejected, "record"))
 	say1(c.follows, "%s has no turns of sessions: %s at the earliest time", name, say.Plural(c.follows, "request"))
 	for _, f := range unusedFields(c.unused, "") {
 		list = append(list, f.Text)
@@ -391,7 +391,7 @@ func (c *converter) listLosses() (list Losses) {
 	say1(c.bodies, "%s has no other fields: those of %s left out", name, say.Plural(c.bodies, "request"))
 	say1(c.blocks, "components of prompts are no blocks: those of %s left out", say.Plural(c.blocks, "request"))
 	if c.block > 0 && (c.to == "timed_trace" || c.block != 512 && (c.to == "mooncake" || c.to == "aiperf")) {
-		list = append(list, fmt.Sprintf("%s does not say how long its blocks are: tell its reader %d tokens", name, c.block))
+		list = append(list, fmt.Sprintf("%s does not say how long its blocks are: its reader needs %d tokens", name, c.block))
 	}
 	return list
 }

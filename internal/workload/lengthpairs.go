@@ -57,7 +57,7 @@ func pairsOf(name, which string) (Lengths, error) {
 		s.rows = append(s.rows, row)
 	}
 	if len(s.rows) == 0 || lacking > len(s.rows) {
-		return Lengths{}, say.Errorf("%s tells both lengths of %s of %s", name, say.Count(len(s.rows)), say.Plural(len(s.rows)+lacking, "request")).
+		return Lengths{}, say.Errorf("%s has both lengths for %s of %s", name, say.Count(len(s.rows)), say.Plural(len(s.rows)+lacking, "request")).
 			WithHint("pairs need a prompt and an answer each; give the lengths apart with quantiles(FILE,input)")
 	}
 	for k := range s.sorted {

@@ -122,7 +122,7 @@ func (t *Trace) Lint(c Conditions) (list []Finding) {
 		}
 	}
 	if failed > 0 {
-		found(LintFailed, "as BurstGPT has them of requests that failed; replayed, they are asked for one token", "%s of the answers (%d) have no tokens", share(failed), failed)
+		found(LintFailed, "as BurstGPT has them of requests that failed; replayed, they request one token", "%s of the answers (%d) have no tokens", share(failed), failed)
 	}
 	if client, k := t.topClient(); 2*k > n && len(t.Clients) > 1 {
 		found(LintClient, "what is measured is mostly this client's", "%s of the requests are of %.40q", share(k), client)
@@ -225,7 +225,7 @@ func (t *Trajectories) Lint(c TrajectoryConfig, limit int) (list []Finding) {
 	}
 	share := func(k int) string { return say.Percent(float64(k) / float64(n)) }
 	if over > 0 {
-		found(LintHistory, "serve the model with a longer context; a request that it refuses ends its session, and what was to follow is never asked", "%s of the sessions (%d of %d) come to requests of more than the %s tokens of the model", share(over), over, n, say.Count(limit))
+		found(LintHistory, "serve the model with a longer context; a request that it refuses ends its session, and its later requests are never sent", "%s of the sessions (%d of %d) come to requests of more than the %s tokens of the model", share(over), over, n, say.Count(limit))
 	}
 	if 2*single > n {
 		found(LintSingle, "begin earlier in them, with --set start; else these are requests that stand alone", "%s of the sessions have one request left", share(single))

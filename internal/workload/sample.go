@@ -18,7 +18,7 @@ const sampled = 20_000
 func SummarizeRequests(name string, count func(text []byte) int) (*Trace, error) {
 	if p, ok := PresetNamed(name); ok {
 		if p.Turns != "" {
-			return nil, say.Errorf("%s is of conversations, which are asked and not counted here", name).WithHint("pitot workload show " + name + " draws their lengths; pitot workload sample " + name + " shows what is asked")
+			return nil, say.Errorf("%s has conversations, whose requests are not listed here", name).WithHint("pitot workload show " + name + " draws their lengths; pitot workload sample " + name + " shows what would be sent")
 		}
 		return lookPreset(p)
 	}
@@ -31,7 +31,7 @@ func SummarizeRequests(name string, count func(text []byte) int) (*Trace, error)
 	case kind == Classes:
 		return nil, say.Errorf("%s has classes of requests, each with lengths of its own", name).WithHint("pitot workload show " + name + " draws them")
 	case kind == Sessioned:
-		return nil, say.Errorf("%s holds recorded sessions, which are asked and not counted here", name).WithHint("pitot run TARGET --workload " + name + " --dry-run")
+		return nil, say.Errorf("%s holds recorded sessions, whose requests are not listed here", name).WithHint("pitot run TARGET --workload " + name + " --dry-run")
 	case kind == Recorded:
 		t, err := ReadTrace(name)
 		return t, userError(name, err)

@@ -126,7 +126,7 @@ func TestTables(t *testing.T) {
 		"messages":                  {"id,messages\n1,\"[{\"\"role\"\":\"\"user\"\",\"\"content\"\":\"\"a\"\"}]\"\n2,\"[{\"\"role\"\":\"\"user\"\",\"\"content\"\":\"\"b\"\"}]\"\n", "user: a\nuser: b"},
 		"input that is text":        {"timestamp,input,output\n2025-06-01 10:00:00,What is Go?,A language.\n2025-06-01 10:00:01,And C?,Another.\n", "0 ms, user: What is Go?\n1000 ms, user: And C?"},
 		"prompts that are numbers":  {"id,prompt\n1,42\n2,43\n", "user: 42\nuser: 43"},
-		"prompts that come late":    {"id,prompt\n" + strings.Repeat("1,\n", 30) + "2,a\n", "user: a\nlost: 30 records of the file left out, which cannot be asked: pitot workload lint tells why"},
+		"prompts that come late":    {"id,prompt\n" + strings.Repeat("1,\n", 30) + "2,a\n", "user: a\nlost: 30 records of the file left out, which cannot be sent: pitot workload lint says why"},
 		"prompts that are not kept": {"timestamp,messages,prompt_tokens,completion_tokens\n0.5,{},100,4\n1.25,,101,5\n", two},
 		"unused columns":            {"prompt,suffix,temperature,id\na,b,0.5,1\nc,,,2\n", "user: a\nuser: c\nlost: 2 fields of 1 record each are not used: suffix, temperature"},
 	} {

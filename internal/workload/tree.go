@@ -43,7 +43,7 @@ const (
 	mostBranches = 64
 )
 
-const treeHint = "write tree(1x512, 8x1024 zipf(1.1), 64x256): at each level how many there are, how long, and zipf(s) where some are asked more than others; or several as 0.6*tree(10x100) + 0.4*tree(4x2000), with none for no prefix"
+const treeHint = "write tree(1x512, 8x1024 zipf(1.1), 64x256): at each level how many there are, how long, and zipf(s) where some are used more than others; or several as 0.6*tree(10x100) + 0.4*tree(4x2000), with none for no prefix"
 
 // ParseTree reads "tree(COUNTxLENGTH [zipf(s)|uniform], …)", or a sum of such with the
 // share of the requests that each has, as "0.6*tree(10x100) + 0.3*tree(4x2000) + 0.1*none".

@@ -24,7 +24,7 @@ func TestFieldsAreUsedOrTold(t *testing.T) {
 		"AIPerf's sessions":              {"{\"turns\":[{\"timestamp\":0,\"text\":\"a\"}]}\n{\"turns\":[{\"timestamp\":500,\"text\":\"b\"},{\"text\":\"c\",\"delay\":5}]}", "0 ms, user: a\n500 ms, user: b", nil},
 		"ShareGPT with times":            {`[{"timestamp":"2025-06-01T10:00:00Z","conversations":[{"from":"human","value":"a"},{"from":"gpt","value":"x"}]},{"timestamp":"2025-06-01T10:00:02Z","conversations":[{"from":"human","value":"b"},{"from":"gpt","value":"x"}]}]`, "0 ms, 2 out, user: a\n2000 ms, 2 out, user: b", nil},
 		"seconds by their name":          {"{\"arrival_s\":1,\"prompt\":\"a\"}\n{\"arrival_s\":3,\"prompt\":\"b\"}", "0 ms, user: a\n2000 ms, user: b", nil},
-		"some have no time":              {"{\"timestamp\":0,\"prompt\":\"a\"}\n{\"timestamp\":500,\"prompt\":\"b\"}\n{\"prompt\":\"c\"}", "0 ms, user: a\n500 ms, user: b\nlost: 1 record of the file left out, which cannot be asked: pitot workload lint tells why", nil},
+		"some have no time":              {"{\"timestamp\":0,\"prompt\":\"a\"}\n{\"timestamp\":500,\"prompt\":\"b\"}\n{\"prompt\":\"c\"}", "0 ms, user: a\n500 ms, user: b\nlost: 1 record of the file left out, which cannot be sent: pitot workload lint says why", nil},
 		"most have no time":              {"{\"timestamp\":0,\"prompt\":\"a\"}\n{\"prompt\":\"b\"}\n{\"prompt\":\"c\"}", "user: a\nuser: b\nuser: c", nil},
 		"a time that is none":            {"{\"timestamp\":\"noon\",\"prompt\":\"a\"}\n{\"timestamp\":\"night\",\"prompt\":\"b\"}", "user: a\nuser: b\nlost: a field of 2 records is not used: timestamp", map[string]int{"timestamp": 2}},
 		"system beside a prompt":         {`{"prompt":"a","system":"Be brief."}`, "system: Be brief., user: a", nil},
@@ -46,7 +46,7 @@ func TestFieldsAreUsedOrTold(t *testing.T) {
 		"how it is drawn":                {`{"prompt":"a","temperature":0,"top_p":0.5,"stop":["x"],"id":7,"answer":"y"}`, "user: a\nlost: 3 fields of 1 record each are not used: stop, temperature, top_p", map[string]int{"temperature": 1, "top_p": 1, "stop": 1}},
 		"sent along with messages":       {`{"messages":[{"role":"user","content":"a"}],"temperature":0,"tools":[]}`, `user: a, {"temperature":0,"tools":[]}`, nil},
 		"images beside a prompt":         {`{"prompt":"a","images":["x.png"]}`, "user: a\nlost: a field of 1 record is not used: images", map[string]int{"images": 1}},
-		"a delay":                        {"{\"timestamp\":0,\"session_id\":\"s\",\"text_input\":\"a\"}\n{\"delay\":5,\"session_id\":\"s\",\"text_input\":\"b\"}", "0 ms, user: a\nlost: 1 record of the file left out, which cannot be asked: pitot workload lint tells why\nlost: a field of 1 record is not used: delay", map[string]int{"delay": 1}},
+		"a delay":                        {"{\"timestamp\":0,\"session_id\":\"s\",\"text_input\":\"a\"}\n{\"delay\":5,\"session_id\":\"s\",\"text_input\":\"b\"}", "0 ms, user: a\nlost: 1 record of the file left out, which cannot be sent: pitot workload lint says why\nlost: a field of 1 record is not used: delay", map[string]int{"delay": 1}},
 		"our own":                        {"{\"schema\":\"pitot.requests/v1\",\"holds\":\"prompts\"}\n{\"due_ns\":5000000,\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n{\"due_ns\":6000000,\"messages\":[{\"role\":\"user\",\"content\":\"b\"}]}", "0 ms, user: a\n1 ms, user: b", nil},
 		"commas between lines":           {"{\"text\":\"a\"},\n{\"text\":\"b\"},\n", "user: a\nuser: b", nil},
 		"commas before lines":            {"{\"text\":\"a\"}\n,{\"text\":\"b\"}\n", "user: a\nuser: b", nil},
@@ -203,7 +203,7 @@ func TestRowsThatFollow(t *testing.T) {
 		if _, _, err := Convert(&b, named(t, "trace.jsonl", trace), to); err != nil {
 			t.Fatal(err)
 		}
-		if got := asText(t, named(t, "again.jsonl", b.String())); got != strings.Replace(again, "\nlost: 2 records of the file left out, which cannot be asked: pitot workload lint tells why", "", 1) {
+		if got := asText(t, named(t, "again.jsonl", b.String())); got != strings.Replace(again, "\nlost: 2 records of the file left out, which cannot be sent: pitot workload lint says why", "", 1) {
 			t.Errorf("by way of %s:\n%s\nwant\n%s", to, got, again)
 		}
 	}

@@ -167,7 +167,7 @@ func (s *series) fitTwin(ctx context.Context, slots int) (*predict.Fit, error) {
 			return nil, err
 		}
 	}
-	s.showLine("choosing further loads by what these told")
+	s.showLine("choosing further loads by these")
 	from := s.Deployment
 	nearer, err := predict.RoughFit(s.Deployment, s.recordings)
 	if err == nil {

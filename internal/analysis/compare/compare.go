@@ -51,7 +51,7 @@ type Comparison struct {
 type SideInfo struct {
 	Name       string       `json:"name"`
 	Instrument string       `json:"instrument"`      // "pitot", or the tool that measured it, with its version
-	Launches   []LaunchInfo `json:"launches"`        // none of another tool, which does not tell them
+	Launches   []LaunchInfo `json:"launches"`        // none of another tool, whose files do not have them
 	Files      []string     `json:"files,omitempty"` // of another tool
 }
 
@@ -66,10 +66,10 @@ type Pair struct {
 	A    string       `json:"a"`
 	B    string       `json:"b"`
 	What string       `json:"what"`           // "open loop, poisson, 8/s"
-	Load *result.Load `json:"load,omitempty"` // none of a capacity, or where no file tells it
+	Load *result.Load `json:"load,omitempty"` // none of a capacity, or where no file has it
 
 	Instruments [2]string `json:"instruments"`   // that measured A and B: "pitot", or another tool
-	Launches    [2]int    `json:"launches"`      // of another tool: files, each of which is one launch at most
+	Launches    [2]int    `json:"launches"`      // of another tool: files, each at most one launch
 	Within      bool      `json:"within_launch"` // one launch on a side: no verdict on systems
 	Scope       Scope     `json:"scope,omitempty"`
 	Overload    *Overload `json:"overload,omitempty"` // one side does not keep up: then only what needs no steady state is compared
@@ -156,9 +156,9 @@ type Row struct {
 	Few           bool          `json:"few,omitempty"`     // a percentile that rests on few samples
 
 	Verdict string        `json:"verdict"`
-	Why     result.Reason `json:"why,omitzero"`      // why it is that
-	Needed  *int          `json:"launches_needed"`   // a side, to tell a change of to_tell with 80 % power
-	ToTell  float64       `json:"to_tell,omitempty"` // the change that launches_needed would tell
+	Why     result.Reason `json:"why,omitzero"`                // why it is that
+	Needed  *int          `json:"launches_needed"`             // a side, to detect a change of detectable_change with 80 % power
+	Detects float64       `json:"detectable_change,omitempty"` // the change that launches_needed would detect
 
 	Detectable *float64 `json:"detectable"` // the smallest change that as many launches detect with 80 % power, in a clause without by; null where their spread is not known
 

@@ -570,7 +570,7 @@ func TestClauses(t *testing.T) {
 		{"p99 ttft slower by 5%", rough, Undecided, "launches a side decide 5.0 %"},
 		{"p99 ttft slower by 5%", side("b", 8, 1000), Undecided, "6 against 1 launches"},
 		{"p99 ttft slower by 5%", side("b", 8, times(steady[:2], 9)...), Undecided, "6 against 2 launches"},
-		{"capacity lower by 5%", slow, NotJudged, "nothing that was measured on both sides"},
+		{"capacity lower by 5%", slow, NotJudged, "no metric that both sides measured"},
 		{"goodput worse by 5%", slow, NotJudged, "no SLO given, at open loop, poisson, 8/s"},
 	} {
 		got := mustCompare(t, Options{Clauses: clauses(t, c.spec)}, a, c.b)

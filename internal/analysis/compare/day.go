@@ -31,14 +31,14 @@ type DayLevel struct {
 	TPOT *float64 `json:"tpot_p50_ms"`
 }
 
-// SlowerTime is a side of which a run's own blocks differ by more than chance makes of a server
+// SlowerTime is a side whose own blocks differ by more than chance explains on a server
 // that is always alike.
 type SlowerTime struct {
 	Side   string  `json:"side"`
 	Metric string  `json:"metric"`
 	From   string  `json:"from"` // of the slowest block, "14:05"
 	To     string  `json:"to"`
-	Times  float64 `json:"times"` // its median is so many times that of the quickest
+	Times  float64 `json:"times"` // its median, in multiples of the quickest
 }
 
 // dayTimes are the lengths that times of day have, in minutes: all divide a day.

@@ -325,7 +325,7 @@ func (r *Row) setNeeded() {
 		delta = -delta
 	}
 	k = max(k, Enough)
-	r.Needed, r.ToTell = &k, r.scale.change(delta)
+	r.Needed, r.Detects = &k, r.scale.change(delta)
 }
 
 // familyLevel is the level of the first step of Holm's correction.

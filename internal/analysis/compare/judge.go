@@ -144,7 +144,7 @@ func (c *Clause) signedChange() float64 {
 // clauseOutcome says how a clause came out over all pairs: once is enough to fire. A
 // value that only B lacks cannot be judged, and may be the worst there is.
 func (c *Comparison) clauseOutcome(clause Clause) Resolution {
-	o := Resolution{Spec: clause.Spec, State: NotJudged, Why: "nothing that was measured on both sides tells"}
+	o := Resolution{Spec: clause.Spec, State: NotJudged, Why: "no metric that both sides measured decides it"}
 	lost := ""
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
@@ -311,7 +311,7 @@ func (c *Comparison) MissingPrimary(b string) string {
 			return p.Why
 		}
 	}
-	return "nothing that was measured on both sides tells"
+	return "no metric that both sides measured decides it"
 }
 
 // sideVerdict sums up the verdicts on one side's metrics.

@@ -118,7 +118,7 @@ func measureSide(s *Side, anyWorkload bool) *measured {
 		m.info.Launches = append(m.info.Launches, info)
 	}
 	if len(ids) == 1 && ids[0] == "" && len(s.Runs) > 1 {
-		m.warnings = append(m.warnings, fmt.Sprintf("the %d runs of %s do not tell one start of the server from another, and count as one launch: measure with --launch ID", len(s.Runs), s.Name))
+		m.warnings = append(m.warnings, fmt.Sprintf("the %d runs of %s do not say which start of the server they measured, so they count as one launch: measure with --launch ID", len(s.Runs), s.Name))
 	}
 	for _, key := range m.order {
 		m.measuredAt[key].dropInvalid()

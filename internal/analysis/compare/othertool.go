@@ -401,9 +401,9 @@ func (p *Pair) instrumentText() string {
 	case b == Pitot:
 		who = p.A + " was measured by " + a
 	default:
-		return fmt.Sprintf("%s was measured by %s and %s by %s, whose files do not tell their errors", p.A, a, p.B, b)
+		return fmt.Sprintf("%s was measured by %s and %s by %s, whose files do not have their errors", p.A, a, p.B, b)
 	}
-	return who + ", whose files do not tell its error"
+	return who + ", whose files do not have its error"
 }
 
 // addUntested adds a row without a test, or why there is none.
@@ -554,7 +554,7 @@ func (x *place) definitionMismatch(d alike, definition string) string {
 	case x.run != nil:
 		return ""
 	case definition == "":
-		return x.side.name + " does not tell"
+		return x.side.name + " does not have it"
 	case definition == d.ownName():
 		return ""
 	}
@@ -588,7 +588,7 @@ func (p *Pair) addRates(x, y place, o Options, tokens string) {
 	}
 	for _, s := range []place{x, y} {
 		if s.other != nil && slices.ContainsFunc(s.other.files, func(f file) bool { return f.points[0].GoodPerS != nil }) {
-			p.leaveOut(goodput, s.side.name+" does not tell the limits")
+			p.leaveOut(goodput, s.side.name+" does not have the limits")
 			return
 		}
 	}
@@ -621,7 +621,7 @@ func (p *Pair) explainValues(x, y place) {
 	p.Notes = append(p.Notes, "no verdict: "+p.instrumentText()+", and a file is one launch at most")
 	for _, s := range []place{x, y} {
 		if !s.isKnown() {
-			p.Notes = append(p.Notes, s.side.name+" does not tell its load: that it was the same is not known")
+			p.Notes = append(p.Notes, s.side.name+" does not say its load: whether it was the same is not known")
 		}
 	}
 	if a, b := x.inFlightLimit(), y.inFlightLimit(); x.rate != nil && y.rate != nil && a != b {

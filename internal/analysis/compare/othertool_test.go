@@ -39,7 +39,7 @@ func atRate(rate, x float64) tools.ReportedPoint {
 }
 
 // other is a side of one file of a tool, vLLM's unless it is named. Without a
-// point its one does not tell its load.
+// point its one does not say its load.
 func other(name, tool string, points ...tools.ReportedPoint) Side {
 	if tool == "" {
 		tool = vllm
@@ -102,7 +102,7 @@ func TestOtherTool(t *testing.T) {
 			t.Errorf("%q", c.Warnings)
 		}
 		for _, o := range c.Clauses {
-			if o.State != NotJudged || !strings.Contains(o.Why, "old was measured by vllm bench serve, whose files do not tell its error") {
+			if o.State != NotJudged || !strings.Contains(o.Why, "old was measured by vllm bench serve, whose files do not have its error") {
 				t.Errorf("%+v", o)
 			}
 		}
@@ -169,7 +169,7 @@ func TestMeanings(t *testing.T) {
 	}{
 		"GuideLLM's TPOT":    {runs, guide, "mean service ttft", map[string]string{"tpot": "guidellm means it includes TTFT", "itl": "guidellm means the mean of a request"}},
 		"of GuideLLM's own":  {guide, other("h", "guidellm", guide.Others[0].Points...), "p99 tpot", nil},
-		"of vLLM's own":      {vllms, silent, "p99 itl", map[string]string{"service e2e": "q does not tell"}},
+		"of vLLM's own":      {vllms, silent, "p99 itl", map[string]string{"service e2e": "q does not have it"}},
 		"alike in two tools": {vllms, sglang, "p99 itl", nil},
 		"not alike":          {guide, vllms, "p99 service e2e", map[string]string{"tpot": "guidellm means it includes TTFT", "itl": "guidellm means the mean of a request; vllm bench serve means as it means it"}},
 	} {
@@ -220,8 +220,8 @@ func TestAskedLoads(t *testing.T) {
 		"with pauses":        {other("a", "", users(4, 500)), closed(4, 900, ptr(5.)), "thinking 5 ms", "--concurrency 4"},
 		"a limit":            {other("a", "", capped), side("b", 8, 100).served(), "open loop, poisson, 8/s", "a has at most 4 in flight, b has no limit in flight"},
 		"another rate":       {other("a", "", atRate(9, 100)), side("b", 8, 100).served(), "a has open loop, 9/s; b has open loop, poisson, 8/s", "--rate 9"},
-		"not told":           {other("a", ""), side("b", 8, 100).served(), "open loop, poisson, 8/s", "a does not tell its load: that it was the same is not known"},
-		"told by nobody":     {other("a", ""), other("b", "aiperf"), "a load that is not reported", "b does not tell its load"},
+		"not told":           {other("a", ""), side("b", 8, 100).served(), "open loop, poisson, 8/s", "a does not say its load: whether it was the same is not known"},
+		"told by nobody":     {other("a", ""), other("b", "aiperf"), "a load that is not reported", "b does not say its load"},
 		"two not told":       {other("a", "", toolPoint(100), toolPoint(90)), side("b", 8, 100).served(), "a has a load that is not reported, a load that is not reported; b has", "pitot report"},
 		"told and not told":  {other("a", "", toolPoint(100)), other("b", "", atRate(8, 1), atRate(9, 1)), "no load in common", "--rate 8"},
 		"many with some one": {other("a", "", atRate(9, 1), atRate(8, 1), users(4, 500)), side("b", 8, 100).served(), "open loop, poisson, 8/s", "no verdict"},
@@ -270,7 +270,7 @@ func TestOtherToolWithout(t *testing.T) {
 	if r := p.row("p99 service ttft"); r == nil || !r.Few {
 		t.Errorf("%+v", r)
 	}
-	if why(p, failures) != "a: the tool itself cut requests off" || why(p, goodput) != "a does not tell the limits" {
+	if why(p, failures) != "a: the tool itself cut requests off" || why(p, goodput) != "a does not have the limits" {
 		t.Errorf("%+v", p.Left)
 	}
 	nothing := atRate(8, 100)

@@ -111,9 +111,9 @@ func (o *overloadOf) mayBeChance(other *overloadOf, launches, others int, name s
 		return ""
 	}
 	if ok && missed < 1 {
-		return fmt.Sprintf("that of %s may grow as fast: an overload of %.0f %% may not show; a longer --duration or %d launches a side tell", name, math.Ceil(100*missed), Enough)
+		return fmt.Sprintf("that of %s may grow as fast: an overload of %.0f %% may not show; a longer --duration or %d launches a side would show it", name, math.Ceil(100*missed), Enough)
 	}
-	return fmt.Sprintf("that of %s may grow as fast: of %s arrivals no overload shows; a longer --duration or %d launches a side tell", name, say.Count(int(other.arrivals)), Enough)
+	return fmt.Sprintf("that of %s may grow as fast: %s arrivals show no overload; a longer --duration or %d launches a side would", name, say.Count(int(other.arrivals)), Enough)
 }
 
 // needsSteadyState reports whether a figure of an overloaded side depends on how long the load

@@ -28,7 +28,7 @@ type Paired struct {
 // PairedRow is one latency: B less A of each request.
 type PairedRow struct {
 	Metric     string        `json:"metric"`
-	Pairs      int           `json:"pairs"` // of which both values are known
+	Pairs      int           `json:"pairs"` // that have both values
 	Mean       float64       `json:"mean_ms"`
 	CI95       *[2]float64   `json:"ci95_ms"` // of the mean; of these two runs
 	NoInterval result.Reason `json:"no_interval,omitzero"`

@@ -328,7 +328,7 @@ func Diagnose(c *Case) Diagnosis {
 	if why == "" {
 		sure = confidenceInFirst(c, open)
 		if c.Unasked && sure == Possible && !open[0].measured { // a guess beside twins that would know
-			why = "what the client saw fits several causes, and no twin was asked"
+			why = "what the client saw fits several causes, and no twin was simulated"
 		}
 	}
 	if why != "" {

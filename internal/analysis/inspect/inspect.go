@@ -339,7 +339,7 @@ func explainPoint(dir string, measured *result.Run, i int, samples *telemetry.Sa
 	}
 	r, err := predict.ReadRun(dir, int32(i))
 	if err != nil {
-		out.NoFinding = "the records tell nothing: " + say.PlainLine(err.Error())
+		out.NoFinding = "the records cannot be read: " + say.PlainLine(err.Error())
 		return out, false
 	}
 	n, tokens, effort := mostAsked, askedTokens, predict.Thorough
@@ -389,7 +389,7 @@ func explainPoint(dir string, measured *result.Run, i int, samples *telemetry.Sa
 			}
 		}
 		if p.Verdict == result.Invalid && found.Primary.Cause != explain.Client { // it tells nothing of the server
-			out.NoFinding = "the window is INVALID: it tells nothing of the server"
+			out.NoFinding = "the window is INVALID: it says nothing about the server"
 			continue
 		}
 		out.Symptoms = append(out.Symptoms, found)

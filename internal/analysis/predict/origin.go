@@ -54,7 +54,7 @@ func deploymentDifferences(dir string, run *result.Run, d *deploy.Deployment) (n
 	switch own, known := catalogue.FindModel(d.Model.Name); {
 	case name == "" || known != nil || own.Name != d.Model.Name: // a file's shape, under a name of its own
 	case err != nil:
-		notes = append(notes, fmt.Sprintf("the server of the run in %s calls its model %s; nothing tells whether it is %s", dir, name, d.Model.Name))
+		notes = append(notes, fmt.Sprintf("the server of the run in %s calls its model %s; whether it is %s is not known", dir, name, d.Model.Name))
 	case m.Name != d.Model.Name:
 		notef("the model", m.Name, d.Model.Name)
 	case m.Quantised != "" && m.DType != d.DType && server["dtype"] == "":

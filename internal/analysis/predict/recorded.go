@@ -172,7 +172,7 @@ func (r *Recording) sameHardware(d *deploy.Deployment, tp json.RawMessage) (bool
 		return same, nil
 	}
 	if given != s {
-		d.Notes = append(d.Notes, fmt.Sprintf("tensor_parallel_size is %s, as asked; the recording is of %s", given, s))
+		d.Notes = append(d.Notes, fmt.Sprintf("tensor_parallel_size is %s, as set; the recording is of %s", given, s))
 	}
 	return same && given == s, nil
 }
@@ -181,7 +181,7 @@ func (r *Recording) sameHardware(d *deploy.Deployment, tp json.RawMessage) (bool
 // schedules in another way.
 func checkSupported(d *deploy.Deployment, configured fields) error {
 	for _, c := range []struct{ name, is string }{
-		{"pipeline_parallel_size", "the layers ran in so many stages"},
+		{"pipeline_parallel_size", "the number of stages of layers"},
 		{"decode_context_parallel_size", "contexts were divided among accelerators"},
 		{"prefill_context_parallel_size", "contexts were divided among accelerators"},
 	} {
@@ -197,7 +197,7 @@ func checkSupported(d *deploy.Deployment, configured fields) error {
 		if json.Unmarshal(configured["speculative_config"], &c) != nil || c.Tokens < 1 {
 			c.Tokens = 4
 		}
-		return say.Errorf("meta.json: the engine decoded speculatively, and a recording does not tell how many drafts were accepted").WithHint(fmt.Sprintf("say it: MODEL@GPU?num_speculative_tokens=%d&acceptance_rate=0.7", c.Tokens))
+		return say.Errorf("meta.json: the engine decoded speculatively, and a recording does not have how many drafts were accepted").WithHint(fmt.Sprintf("state it: MODEL@GPU?num_speculative_tokens=%d&acceptance_rate=0.7", c.Tokens))
 	}
 	return nil
 }

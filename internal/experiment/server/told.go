@@ -139,7 +139,7 @@ type Ignored struct{ Name, Asked, Told string }
 
 // String is for messages.
 func (i Ignored) String() string {
-	return fmt.Sprintf("%s=%s was asked for, and the server reports %s", i.Name, i.Asked, i.Told)
+	return fmt.Sprintf("%s=%s was set, and the server reports %s", i.Name, i.Asked, i.Told)
 }
 
 // CompareSettings holds what was asked against what was told: what is told otherwise, and the

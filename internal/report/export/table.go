@@ -154,7 +154,7 @@ func eachRequest(run *result.Run, dir string, take func(*cohort, *request) error
 	if errors.Is(err, errNoRecords) {
 		why = "chunks.parquet is not in the run's directory"
 	}
-	return partly{say.Errorf("the file is made from requests.parquet alone: %s", why).WithHint("tpot_ms takes the first event for one token there, unless its request's row tells; stall_ms and what else chunks alone tell is empty")}
+	return partly{say.Errorf("the file is made from requests.parquet alone: %s", why).WithHint("tpot_ms takes the first event for one token there, unless its request's row has the count; stall_ms and the other columns from chunks are empty")}
 }
 
 // linesOf does it of what can be gathered, and counts them. The first error is of the

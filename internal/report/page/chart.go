@@ -682,7 +682,7 @@ func timeCharts(prefix string, s *Series) []*chart {
 		d := s.Errors[class]
 		errors.Series = append(errors.Series, drawn{Name: say.PlainLine(cmp.Or(class, "no class")), Kind: "dots", Tone: k%5 + 1, Shape: min(k/5, 2), X: d.X, Y: d.Y})
 	}
-	cache := strip("line", "kv", "KV cache in use", "", "As the server told, of its fullest replica; 1 is all of it.", line("in use", 3, s.KVUse))
+	cache := strip("line", "kv", "KV cache in use", "", "Reported by the server, for its fullest replica; 1 is all of it.", line("in use", 3, s.KVUse))
 	cache.Y.Max = new(1.0)
 	return drawableCharts(
 		strip("step", "flow", "Requests due and served", "req/s", per, bins("due", 5, s.Due), bins("served", 1, s.Served), lost),
@@ -690,10 +690,10 @@ func timeCharts(prefix string, s *Series) []*chart {
 		strip("step", "rate", "Output tokens", "tok/s", "By when they came.", bins("output", 1, s.Tokens)),
 		scatter("first", "TTFT of each request", sampleNote(s.First, "request"), "TTFT", drawn{Name: "TTFT", Kind: "dots", Tone: 1, X: s.First.X, Y: s.First.Y}),
 		errors,
-		strip("line", "batch", "Requests in the server", "requests", "As the server told: in its batch, and waiting for a place there.", line("running", 1, s.Running), line("waiting", 2, s.Waiting)),
+		strip("line", "batch", "Requests in the server", "requests", "Reported by the server: running in its batch, and waiting for a place there.", line("running", 1, s.Running), line("waiting", 2, s.Waiting)),
 		cache,
-		strip("line", "steps", "Tokens a step", "tokens", "As the server told, on average since the time before.", line("tokens a step", 1, s.StepTokens)),
-		strip("line", "power", "Power", "W", "Of all GPUs that tell.", line("power", 2, s.Power)),
+		strip("line", "steps", "Tokens a step", "tokens", "Reported by the server: the average since the scrape before.", line("tokens a step", 1, s.StepTokens)),
+		strip("line", "power", "Power", "W", "Of all GPUs that report it.", line("power", 2, s.Power)),
 	)
 }
 

@@ -101,7 +101,7 @@ var signals = []Signal{
 	{serverMetric(ServerDecode, "decode_ms", "server decode", "from a request's first token to its last, on average", Milliseconds, Lower, Data), telemetry.DecodeSum, telemetry.DecodeCount, Ratio, 1e3},
 	{serverMetric(ServerPrefillRate, "prefill_tokens_per_s", "server prefill rate", "prompt tokens that no cache had by the time from a request's first step to its first token: without the queue", TokensPerS, Higher, Data), "", "", Derived, 0},
 	{serverMetric(ServerHits, "prefix_hit_share", "prefix cache hits", "share of the tokens looked up in the prefix cache that were there", Share, Higher, Row), telemetry.PrefixHits, telemetry.PrefixQueries, Ratio, 0},
-	{serverMetric(ServerPlannedHits, "planned_hit_share", "planned prefix hits", "share of the prompts' tokens that an unlimited cache would have, as far as the workload tells", Share, Neither, Data), "", "", Derived, 0},
+	{serverMetric(ServerPlannedHits, "planned_hit_share", "planned prefix hits", "share of the prompts' tokens that an unlimited cache would have, as far as the workload shows", Share, Neither, Data), "", "", Derived, 0},
 	{serverMetric(ServerAccepted, "accepted_share", "accepted drafts", "share of the drafted tokens that were accepted", Share, Higher, Data), telemetry.AcceptedTokens, telemetry.DraftTokens, Ratio, 0},
 	{serverMetric(ServerRequests, "requests", "requests counted", "requests that the server ended over the whole load, from any client", Count, Neither, Data), telemetry.Requests, "", Total, 0},
 	{serverMetric(ServerPrompt, "prompt_tokens", "prompt tokens counted", "tokens of prompts that it counted over the whole load", Tokens, Neither, Data), telemetry.PromptTokens, "", Total, 0},
@@ -113,11 +113,11 @@ var signals = []Signal{
 	{serverMetric(GPUActive, "gpu_active_share", "GPU busy", "share of the time in which anything ran on the GPUs", Share, Neither, Data), telemetry.GPUActive, "", Average, 0},
 	{serverMetric(GPUTensor, "gpu_tensor_share", "GPU matrix units busy", "share of the time in which their matrix units worked", Share, Neither, Data), telemetry.GPUTensorActive, "", Average, 0},
 	{serverMetric(GPUMemory, "gpu_memory_share", "GPU memory busy", "share of the time in which their memory was read or written", Share, Neither, Data), telemetry.GPUMemoryActive, "", Average, 0},
-	{serverMetric(GPUPower, "gpu_power_w", "GPU power", "power of all GPUs that tell, on average", Watts, Lower, Data), telemetry.GPUPower, "", Average, 0},
-	{serverMetric(GPUEnergy, "gpu_energy_j", "GPU energy", "energy of all GPUs that tell, over the window", Joules, Lower, Data), telemetry.GPUEnergy, "", Growth, 0},
+	{serverMetric(GPUPower, "gpu_power_w", "GPU power", "mean power of all GPUs that report it", Watts, Lower, Data), telemetry.GPUPower, "", Average, 0},
+	{serverMetric(GPUEnergy, "gpu_energy_j", "GPU energy", "energy of all GPUs that report it, over the window", Joules, Lower, Data), telemetry.GPUEnergy, "", Growth, 0},
 	{serverMetric(GPUClock, "gpu_clock_mhz", "GPU clock", "clock of the slowest GPU, on average", Megahertz, Higher, Data), telemetry.GPUClock, "", Average, 0},
 	{serverMetric(GPUHeat, "gpu_temperature_c", "GPU temperature", "temperature of the hottest GPU, the most in a sample", Celsius, Lower, Data), telemetry.GPUTemperature, "", Most, 0},
-	{serverMetric(ServerSamples, "samples", "server samples", "times within the window that the server told how many requests run", Count, Neither, Data), "", "", Derived, 0},
+	{serverMetric(ServerSamples, "samples", "server samples", "scrapes within the window that have the number of running requests", Count, Neither, Data), "", "", Derived, 0},
 }
 
 // FromSignals are the metrics that follow from what servers and GPUs tell.

@@ -314,7 +314,7 @@ type Continued struct {
 	Run      string  `json:"run"`      // directory, as it was named
 	Launches int     `json:"launches"` // starts of the server that were measured, this one included
 	Restart  bool    `json:"restart"`  // this search measured another start of it
-	Told     string  `json:"told"`     // how that is known, or why it is taken to be so
+	KnownBy  string  `json:"known_by"` // how that is known, or why it is taken to be so
 	Requests int     `json:"requests"` // that earlier searches measured
 	Seconds  float64 `json:"seconds"`
 }

@@ -58,7 +58,7 @@ type Traffic struct {
 	OK           int64 `json:"ok"`
 	PromptTokens int64 `json:"prompt_tokens"`
 	OutputTokens int64 `json:"output_tokens"`
-	Untold       int64 `json:"untold"` // requests whose tokens the server did not report, as of those that were cut off
+	NoUsage      int64 `json:"without_usage"` // requests whose tokens the server did not report, as of those that were cut off
 }
 
 // Damage is a stretch of a run's journal that could not be read when the run was
@@ -235,7 +235,7 @@ type RateLimits struct {
 
 // RateLimit is one of them.
 type RateLimit struct {
-	Limit *int64 `json:"limit"`           // the lowest that was told, null if none was
+	Limit *int64 `json:"limit"`           // the lowest that was reported, null if none was
 	Least *int64 `json:"least_remaining"` // likewise of what was left
 	// Whole is the longest time after which it was said to be whole again, missing if none was
 	// told.
@@ -317,7 +317,7 @@ type Placed struct {
 	To            int64    `json:"to"`
 	Requests      int      `json:"requests"`
 	TTFT          Ranks    `json:"ttft_ms"`
-	CachedShare   *float64 `json:"cached_share"`   // of the prompt tokens, as the server tells; null where it does not
+	CachedShare   *float64 `json:"cached_share"`   // of the prompt tokens, reported by the server; null where it does not
 	HistoryTokens float64  `json:"history_tokens"` // mean
 }
 
@@ -332,13 +332,13 @@ type OverTime struct {
 	// Metric is the metric of the reactions: "ttft", or "e2e" where nothing streams.
 	Metric    string     `json:"metric"`
 	Reactions []Reaction `json:"reactions,omitempty"`
-	// Every says that the blocks are of every so many requests alone; missing: of all.
+	// Every says that the blocks have every Nth request only; missing: all.
 	Every int `json:"every,omitempty"`
 	// Differ are metrics whose level differs between blocks by more than one level of the
 	// server makes, of a steady load that lasts for long.
 	Differ []Differ `json:"differ,omitempty"`
-	// Untold is why nothing can be said of such a load's levels.
-	Untold Reason `json:"untold,omitzero"`
+	// Unknown is the reason why levels of such a load are not known.
+	Unknown Reason `json:"unknown_because,omitzero"`
 }
 
 // Differ is a metric whose level differs between blocks. A server of one level, at which
@@ -606,7 +606,7 @@ type PerGPU struct {
 // end count as longer than they were followed.
 type Summary struct {
 	N        int64    `json:"n"`                  // samples, censored ones included
-	Censored int64    `json:"censored,omitempty"` // of which not followed to their end
+	Censored int64    `json:"censored,omitempty"` // those not followed to their end
 	Missing  int64    `json:"missing,omitempty"`  // requests without a value (undefined), not in n
 	Streams  int64    `json:"streams,omitempty"`  // itl: streams whose gaps these are
 	Excluded int64    `json:"excluded,omitempty"` // itl: streams left out, because the tokens in their chunks are not known

@@ -45,7 +45,7 @@ func DecodeResult(path string, data []byte) (*result.Run, error) {
 	case errors.As(err, &schema):
 		return nil, UnknownSchema(path, schema)
 	}
-	hint := "copy it again from where it came: its directory has no records of which pitot report could make it"
+	hint := "copy it again from its source: pitot report cannot rebuild it, since its directory has no records"
 	if dir := filepath.Dir(path); hasFile(dir, Journal) || hasFile(dir, Requests) {
 		hint = "delete it, and pitot report " + dir + " makes it of the records again"
 	}

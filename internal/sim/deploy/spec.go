@@ -231,7 +231,7 @@ func (d *Deployment) setQuantization(v string) error {
 	case t != "":
 		d.DType = t
 	case d.Model.Quantised == "":
-		return fmt.Errorf("%q does not tell how many bits weights have; dtype=fp8, int8, int4 or fp4 does", v)
+		return fmt.Errorf("%q does not say how many bits weights have; dtype=fp8, int8, int4 or fp4 does", v)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (a *AMD) Tell(context.Context) (scrape.Asked, error) {
 	reading := combineGPUs(SourceAMD, all)
 	asked := scrape.Asked{Reading: reading, At: begin + (end-begin)/2, Took: time.Duration(end - begin), Work: time.Duration(end - begin)}
 	if _, ok := reading.Values[telemetry.GPUPower]; !ok {
-		return asked, errors.New("a card tells no power any more")
+		return asked, errors.New("a card no longer reports its power")
 	}
 	return asked, nil
 }

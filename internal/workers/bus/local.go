@@ -161,7 +161,7 @@ func (h *hub) Answer(subject string, answer func(question []byte) []byte) error 
 func (h *hub) Tell(subject string, message []byte) error {
 	f := frame{kind: kindTell, subject: subject, body: message}
 	if err := f.check(); err != nil {
-		return fmt.Errorf("tell %s: %w", subject, err)
+		return fmt.Errorf("send %s: %w", subject, err)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -253,7 +253,7 @@ func (c *localConn) Answer(subject string, answer func(question []byte) []byte) 
 func (c *localConn) Tell(subject string, message []byte) error {
 	f := frame{kind: kindTell, subject: subject, body: message}
 	if err := f.check(); err != nil {
-		return fmt.Errorf("tell %s: %w", subject, err)
+		return fmt.Errorf("send %s: %w", subject, err)
 	}
 	c.send(f)
 	return nil

@@ -160,7 +160,7 @@ func (c *NATS) Answer(subject string, answer func(question []byte) []byte) error
 // Tell tells everyone who hears.
 func (c *NATS) Tell(subject string, word []byte) error {
 	if err := c.nc.Publish(subject, word); err != nil {
-		return fmt.Errorf("tell %s: %w", subject, err)
+		return fmt.Errorf("send %s: %w", subject, err)
 	}
 	return nil
 }

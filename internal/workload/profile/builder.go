@@ -336,7 +336,7 @@ func (b *Builder) BuildProfile() (*Profile, error) {
 		b.mac = nil
 	}()
 	if b.count < b.enough.requests {
-		return nil, say.Errorf("%s in all are fewer than the %d that have to say a thing for it to be told", say.Plural(b.count, "request"), b.enough.requests).WithHint("take a longer log, or a lower --k")
+		return nil, say.Errorf("%s in all: a profile shows only what at least %d have in common", say.Plural(b.count, "request"), b.enough.requests).WithHint("take a longer log, or a lower --k")
 	}
 	e := b.enough
 	if !b.clients {
@@ -362,7 +362,7 @@ func (b *Builder) BuildProfile() (*Profile, error) {
 
 // riskNotice are told in every profile.
 func riskNotice(p *Profile) string {
-	text := "It tells how much was asked, how it came and went over the time, and what the greatest lengths are that " + strconv.Itoa(p.Anonymity.Requests) + " requests have"
+	text := "It shows how much was requested, how the load changed over time, and the greatest lengths that " + strconv.Itoa(p.Anonymity.Requests) + " requests have"
 	if p.Prefixes != nil {
 		text += ", and how long common beginnings of prompts are and how often they were used"
 	}

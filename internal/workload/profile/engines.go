@@ -106,7 +106,7 @@ func (l *Log) readEngine(engine string, in *bufio.Reader, hand func(*Request)) e
 		flush(id)
 	}
 	if engine == "vllm" && !lengths {
-		l.Says = "vLLM at the level INFO tells when requests came and not how long they are: VLLM_LOGGING_LEVEL=DEBUG prints prompt_token_ids; LiteLLM's log or spans have lengths too"
+		l.Says = "vLLM at the level INFO logs when requests came, not their lengths: VLLM_LOGGING_LEVEL=DEBUG prints prompt_token_ids; LiteLLM's log or spans have lengths too"
 	}
 	return err
 }

@@ -97,7 +97,7 @@ func readTrace(name string, take func(q *Request) bool) (*Log, error) {
 	}
 	l := &Log{Format: t.Format, Requests: t.Requests(), Rejected: t.Rejected, First: t.First}
 	if !said {
-		l.Says = "the trace does not tell what prompts share, nor sessions"
+		l.Says = "the trace does not show what prompts share, nor sessions"
 	}
 	return l, nil
 }

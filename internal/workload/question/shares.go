@@ -147,7 +147,7 @@ func (s Shares) Of(can func(Kind) bool) (of [Count]float64, err error) {
 		if can(k) {
 			n++
 		} else if of[k] > 0 {
-			return of, say.Errorf("questions of the kind %s are put by fields of OpenAI's chat requests, which this target is not asked", k).WithHint("ask others: --check-answers numbers=5%, or --api openai-chat")
+			return of, say.Errorf("questions of the kind %s need fields of OpenAI's chat requests, which this target does not get", k).WithHint("use other kinds: --check-answers numbers=5%, or --api openai-chat")
 		}
 	}
 	if s.All > 0 {

@@ -98,7 +98,7 @@ var Kind = engine.Kind{
 		"vllm:num_requests_running", "sglang:num_running_reqs", "vllm:num_requests_waiting", "sglang:num_queue_reqs",
 		"vllm:kv_cache_usage_perc", "sglang:token_usage", "vllm:num_preemptions", "sglang:num_retracted_requests_total",
 		"hits ÷ queries of vllm:prefix_cache grow", "sglang:cache_hit_rate grows",
-		"cached_tokens of a prompt that is sent twice", "cached_tokens of a prompt that is sent twice (it tells them with --enable-cache-report)",
+		"cached_tokens of a prompt that is sent twice", "cached_tokens of a prompt that is sent twice (reported with --enable-cache-report)",
 	},
 }
 

@@ -512,8 +512,14 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	switch v.Word {
 	case compare.Undistinguished:
 		m.Claim, m.Aside = sentenceStart(of, "no change confirmed"), true
-		if v.Why == "" {
+		switch {
+		case v.Why == "" && v.Scope != "":
+			m.Claim += " between " + strings.TrimPrefix(string(v.Scope), "of ")
+			m.Basis.addFormat("%d %s", rows, metrics)
+		case v.Why == "":
 			m.Basis.addText(launchesBasis(pairs, rows, metrics))
+		}
+		if v.Why == "" {
 			break
 		}
 		// Too few launches are no finding, and what they show is not to be talked away.
@@ -541,8 +547,9 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		}
 	}
 	if v.Scope != "" && v.Word != compare.NotCompared && v.Word != compare.OtherInstrument && m.Word != NoVerdict {
-		m.Claim += " (" + strings.TrimPrefix(string(v.Scope), "of ") + " only)"
-		m.More.addText(scopeNote(v.Scope))
+		if v.Word != compare.Undistinguished {
+			m.Claim += " (" + strings.TrimPrefix(string(v.Scope), "of ") + " only)"
+		}
 	}
 	for _, p := range pairs {
 		if p.Capacity != nil && c.Primary == "" {
@@ -561,10 +568,16 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	if v.Undistinguished > 0 && (v.Word != compare.Undistinguished || v.Equivalent > 0) {
 		m.More.addFormat("%s no detectable change.", sayShow(v.Undistinguished))
 	}
+	if v.Untested > 0 && m.Word != NoVerdict {
+		m.More.addFormat("%s too few samples for a test.", sayHave(v.Untested))
+	}
 	if v.Word != compare.NotCompared {
 		for _, l := range v.Lost {
 			m.More.addText("Not compared at " + l + ".")
 		}
+	}
+	if v.Scope != "" && v.Word != compare.NotCompared && v.Word != compare.OtherInstrument && m.Word != NoVerdict {
+		m.More.addText(scopeNote(v.Scope))
 	}
 	return m
 }
@@ -608,6 +621,13 @@ func sayAre(n int) string {
 	return say.Count(n) + " are"
 }
 
+func sayHave(n int) string {
+	if n == 1 {
+		return "1 has"
+	}
+	return say.Count(n) + " have"
+}
+
 func sayShow(n int) string {
 	if n == 1 {
 		return "1 shows"
@@ -647,9 +667,9 @@ func unconfirmedText(c *compare.Comparison, b string) string {
 // scopeNote says what a verdict on one launch a side leaves open.
 func scopeNote(s compare.Scope) string {
 	if s == compare.TheseRuns {
-		return fmt.Sprintf("Other runs may differ by more. For a verdict on the systems measure %d runs a side at other times, each named: pitot run … --launch NAME.", compare.Enough)
+		return fmt.Sprintf("Other runs may differ by more. For a verdict on the systems, measure %d runs a side at different times: pitot run … --launch NAME.", compare.Enough)
 	}
-	return fmt.Sprintf("Other starts of the servers may differ by more. For a verdict on the systems measure %d starts a side: pitot run … --launch NAME.", compare.Enough)
+	return fmt.Sprintf("Other starts of the servers may differ by more. For a verdict on the systems, measure %d starts a side: pitot run … --launch NAME.", compare.Enough)
 }
 
 // moreLaunches says how a comparison without a verdict comes to one.

@@ -148,6 +148,7 @@ func (m *ComparisonModel) briefFacts() (facts []labelled) {
 			Label: "Ruled out", Color: green, Value: []string{say.PlainLine(strings.Join(ruledOut, ", "))},
 		})
 	}
+	facts = append(facts, m.sloFacts()...)
 	label := "What changed"
 	for i, d := range m.Differs {
 		if i == mostNotes {
@@ -167,6 +168,42 @@ func (m *ComparisonModel) briefFacts() (facts []labelled) {
 		})
 	}
 	return facts
+}
+
+// sloFacts say which side met the SLO at the loads where sides differ in it.
+func (m *ComparisonModel) sloFacts() (facts []labelled) {
+	label := "SLO"
+	for i := range m.Of.Pairs {
+		p := &m.Of.Pairs[i]
+		if p.SLO == nil || p.SLO[0].Missed*p.SLO[1].Met == p.SLO[0].Met*p.SLO[1].Missed {
+			continue
+		}
+		text := sideSLOText(p.A, p.SLO[0]) + ", " + sideSLOText(p.B, p.SLO[1])
+		if len(m.Of.Pairs) > 1 {
+			text = "at " + placeOf(p) + ": " + text
+		}
+		facts = append(facts, labelled{Label: label, Value: []string{text}})
+		label = ""
+	}
+	return facts
+}
+
+// sideSLOText says how many launches of a side met the SLO.
+func sideSLOText(name string, c compare.SLOCount) string {
+	text := say.PlainLine(name) + " met it"
+	switch all := c.Met + c.Missed; {
+	case c.Met == 0:
+		text = say.PlainLine(name) + " missed it"
+	case c.Missed > 0:
+		text += fmt.Sprintf(" in %d of %d launches", c.Met, all)
+	}
+	switch {
+	case c.Close == 1 && c.Met+c.Missed == 1:
+		text += " (too close to call)"
+	case c.Close > 0:
+		text += fmt.Sprintf(" (%d too close to call)", c.Close)
+	}
+	return text
 }
 
 // briefNotes are the warnings and the caveats of the pairs.

@@ -68,16 +68,17 @@ type Pair struct {
 	What string       `json:"what"`           // "open loop, poisson, 8/s"
 	Load *result.Load `json:"load,omitempty"` // none of a capacity, or where no file has it
 
-	Instruments [2]string `json:"instruments"`   // that measured A and B: "pitot", or another tool
-	Launches    [2]int    `json:"launches"`      // of another tool: files, each at most one launch
-	Within      bool      `json:"within_launch"` // one launch on a side: no verdict on systems
-	Scope       Scope     `json:"scope,omitempty"`
-	Overload    *Overload `json:"overload,omitempty"` // one side does not keep up: then only what needs no steady state is compared
-	Rows        []Row     `json:"rows"`
-	Costs       []Cost    `json:"costs,omitempty"` // of runs that have a price
-	Left        []Left    `json:"not_compared"`    // metrics that are not compared
-	Notes       []string  `json:"notes"`           // points that were left out; what numbers of other instruments mean
-	Why         string    `json:"why,omitempty"`   // why nothing is compared
+	Instruments [2]string    `json:"instruments"`   // that measured A and B: "pitot", or another tool
+	Launches    [2]int       `json:"launches"`      // of another tool: files, each at most one launch
+	Within      bool         `json:"within_launch"` // one launch on a side: no verdict on systems
+	Scope       Scope        `json:"scope,omitempty"`
+	Overload    *Overload    `json:"overload,omitempty"` // one side does not keep up: then only what needs no steady state is compared
+	SLO         *[2]SLOCount `json:"slo,omitempty"`      // where both sides have the same one
+	Rows        []Row        `json:"rows"`
+	Costs       []Cost       `json:"costs,omitempty"` // of runs that have a price
+	Left        []Left       `json:"not_compared"`    // metrics that are not compared
+	Notes       []string     `json:"notes"`           // points that were left out; what numbers of other instruments mean
+	Why         string       `json:"why,omitempty"`   // why nothing is compared
 
 	Paired *Paired `json:"paired,omitempty"` // the same requests at the same times, of one run a side
 
@@ -106,6 +107,42 @@ func (p *Pair) sameProcess() {
 	for i := range p.Rows {
 		p.Rows[i].same = true
 	}
+}
+
+// SLOCount counts the launches of a side by whether they met the SLO.
+type SLOCount struct {
+	Met    int `json:"met"`
+	Missed int `json:"missed"`
+	Close  int `json:"close"` // of these, too close to call
+}
+
+// countSLO returns how many launches of each side met the SLO, nil where a launch has none or sides
+// have different ones.
+func countSLO(x, y *loadOfSide) *[2]SLOCount {
+	var counts [2]SLOCount
+	spec := ""
+	for i, side := range []*loadOfSide{x, y} {
+		for _, l := range side.launches {
+			missed, near := false, false
+			for _, p := range l.points {
+				if p.SLO == nil || spec != "" && p.SLO.Spec != spec {
+					return nil
+				}
+				spec = p.SLO.Spec
+				missed = missed || p.SLO.Met == result.No
+				near = near || p.SLO.Met == result.Undecided || p.SLO.Near
+			}
+			if missed {
+				counts[i].Missed++
+			} else {
+				counts[i].Met++
+			}
+			if near {
+				counts[i].Close++
+			}
+		}
+	}
+	return &counts
 }
 
 // Left is a metric that is not compared, and why.
@@ -204,7 +241,8 @@ type Verdict struct {
 	Equivalent      int      `json:"equivalent"` // metrics
 	Undistinguished int      `json:"not_distinguishable"`
 	Unconfirmed     int      `json:"unconfirmed"`
-	Lost            []string `json:"lost"` // what only the first side could be measured at, and why
+	Untested        int      `json:"untested,omitempty"` // metrics with too few samples
+	Lost            []string `json:"lost"`               // what only the first side could be measured at, and why
 }
 
 // Resolution holds the outcome of a clause of --fail-if.
@@ -376,6 +414,7 @@ func comparePoints(a, b *measured, key string, o Options, tokens, counter string
 	p := newPair(a, b, a.loadTitle(key))
 	p.Load, p.Notes = &x.load, append(append(p.Notes, x.invalid...), y.invalid...)
 	p.setLaunches(len(x.launches), len(y.launches))
+	p.SLO = countSLO(x, y)
 	var hidden string
 	if p.Overload, hidden = overloadedSide(x, y, a.name, b.name); p.Overload != nil {
 		p.addFigures(x, y, slices.DeleteFunc(slices.Concat(metricsOf(x, y, o), classFigures(x, y)), needsSteadyState), o, tokens)

@@ -342,7 +342,8 @@ func (c *Comparison) sideVerdict(b string) Verdict {
 		}
 		for k := range p.Rows {
 			if p.Rows[k].Verdict == Undistinguished && p.Rows[k].TooFewLaunches() && (p.hasTest() || p.Overload != nil) {
-				continue // others say more than one that cannot be tested
+				v.Untested++ // others say more
+				continue
 			}
 			rows[p.Rows[k].Verdict]++
 			if p.Rows[k].Primary {

@@ -57,9 +57,8 @@ func main() {
 			}
 			defer other.Process.Kill()
 			fmt.Println("\nwith another process on the same core")
-		} else {
-			report.CheckHead(os.Stdout, c.Ref, c.Window, 0)
 		}
+		var levels []*audit.Level
 		for text := range strings.SplitSeq(*streams, ",") {
 			n, err := strconv.Atoi(text)
 			if err != nil {
@@ -69,8 +68,9 @@ func main() {
 			if err != nil {
 				log.Fatal(err)
 			}
-			report.CheckLevel(os.Stdout, l)
+			levels = append(levels, l)
 		}
+		report.WriteLevels(os.Stdout, levels, report.Style{Full: true, Width: 160})
 	}
 }
 

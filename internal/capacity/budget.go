@@ -468,40 +468,41 @@ func forecastWider(overhead, rate float64, b Budget, t Traffic, wider float64) O
 
 // String is one line for people.
 func (o Outlook) String() string {
-	var parts []string
-	for i, p := range o.Precisions { // the unit is written once: all is to fit on a line
-		s := fmt.Sprintf("±%.0f %% with %s", 100*p.HalfWidth, say.Count(p.Requests/1000*1000))
-		if i == 0 {
-			s += " requests"
-		}
-		if p.Seconds > 0 {
-			s = fmt.Sprintf("±%.0f %% in %s", 100*p.HalfWidth, say.RoundedTime(p.Seconds))
+	var takes []string
+	for i, p := range o.Precisions { // the unit is written once, so that all fits on a line
+		need, about := say.RoundedTime(p.Seconds), "about "
+		if p.Seconds <= 0 {
+			need, about = say.Count(p.Requests/1000*1000), ""
 			if i == 0 {
-				s = strings.Replace(s, " in ", " in about ", 1)
+				need += " requests"
 			}
 		}
-		parts = append(parts, s)
+		if i > 0 {
+			takes = append(takes, fmt.Sprintf("±%.0f %% %s", 100*p.HalfWidth, need))
+			continue
+		}
+		takes = append(takes, fmt.Sprintf("±%.0f %% takes %s%s", 100*p.HalfWidth, about, need))
 	}
-	s := strings.Join(parts, ", ")
+	text := strings.Join(takes, ", ")
 	var within []string
 	if o.Budget.Seconds > 0 {
 		within = append(within, say.RoundedTime(o.Budget.Seconds))
 	}
 	switch {
 	case o.Budget.Work > 0:
-		within = append(within, "what a few seconds simulate")
+		within = append(within, "a few seconds of simulation")
 	case o.Budget.Requests > 0:
 		within = append(within, say.Plural(o.Budget.Requests, "request"))
 	}
 	if len(within) == 0 || o.Requests == 0 {
-		return s
+		return text
 	}
-	gives := "bounds only"
+	gives := strings.Join(within, " and ") + ": bounds of the capacity, no estimate"
 	if o.HalfWidth > 0 {
-		gives = fmt.Sprintf("±%.0f %%", 100*o.HalfWidth)
+		gives = fmt.Sprintf("%s: the capacity to about ±%.0f %%", strings.Join(within, " and "), 100*o.HalfWidth)
 	}
-	if s != "" {
-		s += "; "
+	if text != "" {
+		gives += "; " + text
 	}
-	return s + strings.Join(within, " and ") + ": " + gives
+	return gives
 }

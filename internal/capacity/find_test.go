@@ -558,12 +558,12 @@ func TestForecast(t *testing.T) {
 		traffic         Traffic
 		want            string
 	}{
-		{2, 40, Budget{Seconds: 1200}, Traffic{}, "±9 % in about 74 min, ±6 % in 2.1 h, ±4 % in 4.5 h; 20 min: bounds only"},
-		{2, 40, Budget{Seconds: 3600}, Traffic{}, "±9 % in about 74 min, ±6 % in 2.1 h, ±4 % in 4.5 h; 60 min: ±10 %"},
-		{2, 0, Budget{Seconds: 1200}, Traffic{}, "±9 % with 55,000 requests, ±6 % with 110,000, ±4 % with 265,000"},
-		{2, 0, Budget{Requests: 20_000}, Traffic{Allowed: .01, Lengths: 4, Gaps: 1}, "±9 % with 115,000 requests, ±6 % with 250,000, ±4 % with 640,000; 20,000 requests: ±25 %"},
-		{2, 0, Budget{Requests: 20_000}, Traffic{Allowed: .1, Lengths: 1, Gaps: 1}, "±9 % with 15,000 requests, ±6 % with 20,000, ±4 % with 40,000; 20,000 requests: ±6 %"},
-		{2, 0, Budget{Requests: 20_000}, Traffic{}, "±9 % with 55,000 requests, ±6 % with 110,000, ±4 % with 265,000; 20,000 requests: ±16 %"},
+		{2, 40, Budget{Seconds: 1200}, Traffic{}, "20 min: bounds of the capacity, no estimate; ±9 % takes about 74 min, ±6 % 2.1 h, ±4 % 4.5 h"},
+		{2, 40, Budget{Seconds: 3600}, Traffic{}, "60 min: the capacity to about ±10 %; ±9 % takes about 74 min, ±6 % 2.1 h, ±4 % 4.5 h"},
+		{2, 0, Budget{Seconds: 1200}, Traffic{}, "±9 % takes 55,000 requests, ±6 % 110,000, ±4 % 265,000"},
+		{2, 0, Budget{Requests: 20_000}, Traffic{Allowed: .01, Lengths: 4, Gaps: 1}, "20,000 requests: the capacity to about ±25 %; ±9 % takes 115,000 requests, ±6 % 250,000, ±4 % 640,000"},
+		{2, 0, Budget{Requests: 20_000}, Traffic{Allowed: .1, Lengths: 1, Gaps: 1}, "20,000 requests: the capacity to about ±6 %; ±9 % takes 15,000 requests, ±6 % 20,000, ±4 % 40,000"},
+		{2, 0, Budget{Requests: 20_000}, Traffic{}, "20,000 requests: the capacity to about ±16 %; ±9 % takes 55,000 requests, ±6 % 110,000, ±4 % 265,000"},
 	} {
 		if got := Forecast(c.residence, c.rate, c.budget, c.traffic).String(); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
@@ -601,7 +601,7 @@ func TestForecastNearOfASlowServer(t *testing.T) {
 	if math.Abs(last.HalfWidth-usual.HalfWidth) > 1e-9 {
 		t.Errorf("±%v beside the usual ±%v", last.HalfWidth, usual.HalfWidth)
 	}
-	if got := (Outlook{Budget: Budget{Requests: 900}, Requests: 900}).String(); got != "900 requests: bounds only" {
+	if got := (Outlook{Budget: Budget{Requests: 900}, Requests: 900}).String(); got != "900 requests: bounds of the capacity, no estimate" {
 		t.Error(got)
 	}
 }

@@ -82,7 +82,7 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 	var done []*audit.Level
 	show := func() {
 		if p.Format != "json" {
-			report.WriteCheck(e.Stdout, c.Ref, c.Window, p.Workers, done)
+			report.WriteCheck(e.Stdout, c.Ref, c.Window, done, e.styleOf(e.Stdout))
 		}
 	}
 	for n := 0; len(levels) > 0; levels = levels[1:] {
@@ -138,7 +138,7 @@ func checkAll(ctx context.Context, e *Env, c *audit.Checker, p *config.Audit) (i
 	if p.Format == "json" {
 		return Done, report.WriteJSON(e.Stdout, done)
 	}
-	report.CheckAPIs(e.Stdout, c.Ref, c.Window, p.Workers, done)
+	report.CheckAPIs(e.Stdout, c.Ref, c.Window, done, e.styleOf(e.Stdout))
 	return Done, nil
 }
 

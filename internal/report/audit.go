@@ -24,55 +24,79 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
-const checkLine = "%8s %8s %9s %9s  %8s %8s  %8s %8s  %8s %8s  %s\n"
-
-// CheckHead writes the head of the table of levels that so many workers are asked at, 0 where one
-// process asks.
-func CheckHead(w io.Writer, r audit.Reference, window time.Duration, workers int) {
-	by := ""
-	if workers > 0 {
-		by = ", by " + say.Plural(workers, "worker") + ": under all of them the one that is off by most"
+// levelTable has a line for each level, and one of the worker with the largest error. The whole
+// table also says how many requests a level has, how much was merged and where gaps are.
+func levelTable(levels []*audit.Level, whole bool) (t Table, legend []string) {
+	t = NewTable("streams", "chunks/s", "TTFT mean", "TTFT p99", "gap p50", "gap p99", "CPU µs/chunk")
+	if whole {
+		t.Head = append(t.Head, "n", "merged", "lag p99", "true gap p99")
 	}
-	fmt.Fprintf(w, "reference: %s to the first token, then one each %s, %s in all; closed loop, %s at each level%s\n",
-		say.Duration(r.TTFT), say.Duration(r.ITL), say.Plural(r.Tokens, "token"), say.Duration(window), by)
-	fmt.Fprintf(w, "error = what Pitot measured − what the server's log has, ms; n = requests measured, with %s each\n", say.Plural(r.Tokens-1, "gap"))
-	few, firm := stats.SamplesNeeded(.99)
-	fmt.Fprintf(w, "p99 from %s samples on, ~ few: from %s on, – fewer: withheld\n", say.Count(firm), say.Count(few))
-	fmt.Fprintf(w, "inside = true p50 and p99 of gaps lie within the bounds that Pitot prints ±%g ms, which are what is shown\n\n", float64(audit.Tolerance)/1e6)
-	fmt.Fprintf(w, checkLine, "streams", "n", "chunks/s", "CPU", "TTFT", "TTFT", "gap", "gap", "merged", "lag", "true gap p99")
-	fmt.Fprintf(w, checkLine, "", "", "", "µs/chunk", "mean", "p99", "p50", "p99", "share", "p99 ms", "and where it may be, ms")
-}
-
-// CheckLevel writes one line of it, and one of the worker that is off by most.
-func CheckLevel(w io.Writer, l *audit.Level) {
-	checkRow(w, say.Count(l.Streams), say.Count(int64(l.ChunksPerS)), l.CPUPerChunk, &l.Accuracy)
-	if worst, _ := l.WorstWorker(); worst != nil {
-		checkRow(w, fmt.Sprintf("worker %d", worst.Rank), "", worst.CPUPerChunk, &worst.Accuracy)
-	}
-}
-
-func checkRow(w io.Writer, name, speed string, cpu time.Duration, l *audit.Accuracy) {
-	figures := l.KeyFigures()
-	cells := []any{name, say.Count(figures[0].N), speed, fmt.Sprintf("%.1f", float64(cpu)/1e3)}
-	if l.EndToEnd {
-		cells[2], cells[3] = say.Unknown, say.Unknown
-	}
-	for _, f := range figures {
-		text := say.Unknown
-		if e, known := f.Error(); known {
-			text = fewMark(f.Few) + fmt.Sprintf("%+.3f", e)
+	few, withheld, inside := false, false, false
+	add := func(name, speed string, cpu time.Duration, l *audit.Accuracy) {
+		figures := l.KeyFigures()
+		row := []string{name, speed}
+		for _, f := range figures {
+			text := say.Unknown
+			if e, known := f.Error(); known {
+				text = fewMark(f.Few) + fmt.Sprintf("%+.3f", e)
+				few = few || f.Few
+			} else {
+				withheld = true
+			}
+			row = append(row, text)
 		}
-		cells = append(cells, text)
+		row = append(row, fmt.Sprintf("%.1f", float64(cpu)/1e3))
+		if l.EndToEnd {
+			row[1], row[len(row)-1] = say.Unknown, say.Unknown
+		}
+		if whole {
+			lag, gap := say.Unknown, say.Unknown
+			if s := l.Lag; s != nil && s.P99 != nil {
+				lag = fewMark(slices.Contains(s.Few, "p99")) + fmt.Sprintf("%.2f", *s.P99)
+			}
+			if _, known := l.IsWithinBounds(); known {
+				gap, inside = insideText(figures[2], figures[3]), true
+			}
+			row = append(row, say.Count(figures[0].N), say.Percent(l.MergedShare), lag, gap)
+		}
+		t.AddRow(row...)
 	}
-	lag := say.Unknown
-	if s := l.Lag; s != nil && s.P99 != nil {
-		lag = fewMark(slices.Contains(s.Few, "p99")) + fmt.Sprintf("%.2f", *s.P99)
+	for _, l := range levels {
+		add(say.Count(l.Streams), say.Count(int64(l.ChunksPerS)), l.CPUPerChunk, &l.Accuracy)
+		if worst, _ := l.WorstWorker(); worst != nil {
+			add(fmt.Sprintf("worker %d", worst.Rank), "", worst.CPUPerChunk, &worst.Accuracy)
+		}
 	}
-	gap := say.Unknown
-	if _, known := l.IsWithinBounds(); known {
-		gap = insideText(figures[2], figures[3])
+	legend = append(legend, "errors in ms: Pitot minus the server's log")
+	least, firm := stats.SamplesNeeded(.99)
+	if few {
+		legend = append(legend, fmt.Sprintf("~ fewer than %s samples", say.Count(firm)))
 	}
-	fmt.Fprintf(w, checkLine, append(cells, say.Percent(l.MergedShare), lag, gap)...)
+	if withheld {
+		legend = append(legend, fmt.Sprintf("%s fewer than %s", say.Unknown, say.Count(least)))
+	}
+	if inside {
+		legend = append(legend, fmt.Sprintf("inside: the true gaps are within ±%g ms of what Pitot prints", float64(audit.Tolerance)/1e6))
+	}
+	return t, legend
+}
+
+// WriteLevels writes the table of levels.
+func WriteLevels(w io.Writer, levels []*audit.Level, s Style) {
+	p := newPrinter(w, s)
+	t, legend := levelTable(levels, s.Full)
+	if s.Full {
+		p.writeColumns(t, len(t.Head)-1)
+	} else {
+		p.writeColumns(t)
+	}
+	p.writePainted(dim, legend...)
+}
+
+// referenceFact says what the reference server sends.
+func referenceFact(r audit.Reference, window time.Duration) labelled {
+	return labelled{Label: "Reference", Value: []string{fmt.Sprintf("a server in its own process: %s to the first token, %s, %s apart; closed loop, %s a level",
+		say.Duration(r.TTFT), say.Plural(r.Tokens, "token"), say.Duration(r.ITL), say.Duration(window))}}
 }
 
 // insideText says where the true p99 of gaps lies, or the p50 where that alone is
@@ -97,30 +121,33 @@ func fewMark(is bool) string {
 }
 
 // WriteCheck writes the verdict and the levels that it rests on.
-func WriteCheck(w io.Writer, r audit.Reference, window time.Duration, workers int, levels []*audit.Level) {
+func WriteCheck(w io.Writer, r audit.Reference, window time.Duration, levels []*audit.Level, s Style) {
 	if len(levels) == 0 {
 		return
 	}
-	CheckVerdict(w, levels)
-	fmt.Fprintln(w)
-	CheckHead(w, r, window, workers)
-	for _, l := range levels {
-		CheckLevel(w, l)
+	p := newPrinter(w, s)
+	answer, facts := checkVerdict(levels)
+	p.writeAnswer(answer)
+	facts = append(facts, worstWorkerFacts(levels)...)
+	if late := levels[len(levels)-1].Late; late.Max > 0 {
+		facts = append(facts, labelled{Label: "Server late", Value: []string{fmt.Sprintf("at the last level it wrote its events late by %s", late)}})
 	}
+	p.writeFacts(append(facts, referenceFact(r, window)))
+	if levels[0].EndToEnd {
+		p.line("")
+		p.line("E2E takes the place of TTFT, since nothing is streamed.")
+	}
+	p.line("")
+	WriteLevels(w, levels, s)
 }
 
-// CheckVerdict writes the sentence that counts: which figures are how close
-// to the truth up to which level.
-func CheckVerdict(w io.Writer, levels []*audit.Level) {
-	if len(levels) == 0 {
-		return
-	}
+// checkVerdict returns the sentence that counts, and which figures are how close to the truth.
+func checkVerdict(levels []*audit.Level) (answer string, facts []labelled) {
 	near, wide := levelsWithin(levels, .1), levelsWithin(levels, 1)
 	var reach []string
-	var facts []labelled
 	add := func(levels []*audit.Level, limit string) {
 		reach = append(reach, reachText(levels, limit))
-		facts = append(facts, labelled{Label: limit, Value: []string{figuresOf(levels)}})
+		facts = append(facts, labelled{Label: "To " + limit, Value: []string{figuresOf(levels)}})
 	}
 	if len(near) > 0 {
 		add(near, "0.1 ms")
@@ -128,29 +155,30 @@ func CheckVerdict(w io.Writer, levels []*audit.Level) {
 	if len(near) < len(wide) { // else the wider limit adds nothing
 		add(wide, "1 ms")
 	}
+	if len(wide) < len(levels) {
+		facts = append(facts, labelled{Label: "Over 1 ms", Value: []string{largestErrorText(levels, len(wide))}})
+	}
 	if len(reach) == 0 {
-		fmt.Fprintln(w, "Not accurate to 1 ms at any level.")
-	} else {
-		fmt.Fprintf(w, "Accurate %s.\n", strings.Join(reach, ", "))
+		return "Not accurate to 1 ms at any level", facts
 	}
-	newPrinter(w, Style{}).writeFacts(facts)
-	if len(facts) > 0 {
-		fmt.Fprintln(w)
-	}
-	if text := worstWorkerText(levels); text != "" {
-		fmt.Fprintln(w, text)
-	}
-	if what := endToEnd(levels[0]); what != "" {
-		fmt.Fprintln(w, "Shown is"+strings.TrimPrefix(what, ":")+".")
-	}
-	if late := levels[len(levels)-1].Late; late.Max > 0 {
-		fmt.Fprintf(w, "At the last level the server wrote its events late by %s.\n", late)
-	}
+	return "Accurate " + strings.Join(reach, ", "), facts
 }
 
-// worstWorkerText names the worker whose error is the largest of all levels, and says how far
-// apart their clocks are taken to be; "" where one process asked.
-func worstWorkerText(levels []*audit.Level) string {
+// largestErrorText names the figure with the largest error at one of the levels by their size.
+func largestErrorText(levels []*audit.Level, at int) string {
+	levels = slices.SortedFunc(slices.Values(levels), func(a, b *audit.Level) int { return a.Streams - b.Streams })
+	name, most := "", 0.0
+	for _, f := range levels[at].KeyFigures() {
+		if e, known := f.Error(); known && max(e, -e) > max(most, -most) {
+			name, most = f.Name, e
+		}
+	}
+	return fmt.Sprintf("%s %+.3f ms at %s", name, most, say.Plural(levels[at].Streams, "stream"))
+}
+
+// worstWorkerFacts name the worker whose error is the largest of all levels, and say how far apart
+// the workers' clocks are taken to be. There are none where one process sent the load.
+func worstWorkerFacts(levels []*audit.Level) []labelled {
 	worst, most, apart, bound, outside := "", -1.0, 0.0, 0.0, 0
 	for _, l := range levels {
 		if w, f := l.WorstWorker(); w != nil {
@@ -172,18 +200,21 @@ func worstWorkerText(levels []*audit.Level) string {
 		}
 	}
 	if worst == "" {
-		return ""
+		return nil
 	}
 	within := "all within their bounds"
 	if outside > 0 {
 		within = fmt.Sprintf("%d OUTSIDE their bounds", outside)
 	}
-	return fmt.Sprintf("Off by most is %s.\nTheir clocks, which are one, were taken to be up to %.3f ms apart, %s of at most %.3f ms.", worst, apart, within, bound)
+	return []labelled{
+		{Label: "Worst worker", Value: []string{worst}},
+		{Label: "Clocks", Value: []string{fmt.Sprintf("taken to be up to %.3f ms apart, though they are one: %s of at most %.3f ms", apart, within, bound)}},
+	}
 }
 
 // CheckAPIs says with which APIs the mean TTFT is true, and under that shows the levels of
 // each.
-func CheckAPIs(w io.Writer, r audit.Reference, window time.Duration, workers int, levels []*audit.Level) {
+func CheckAPIs(w io.Writer, r audit.Reference, window time.Duration, levels []*audit.Level, s Style) {
 	const limit = .1 // ms
 	var off texts
 	for _, l := range levels {
@@ -202,22 +233,24 @@ func CheckAPIs(w io.Writer, r audit.Reference, window time.Duration, workers int
 	if slices.ContainsFunc(levels, func(l *audit.Level) bool { return l.EndToEnd }) {
 		what = "TTFT (E2E where nothing is streamed)"
 	}
-	fmt.Fprintf(w, "The mean %s is within %g ms of the truth %s.\n\n", what, limit, text)
-	CheckHead(w, r, window, workers)
-	for i, l := range levels {
-		if i == 0 || l.API != levels[i-1].API {
-			fmt.Fprintln(w, l.API+endToEnd(l))
+	p := newPrinter(w, s)
+	p.writeAnswer(fmt.Sprintf("The mean %s is within %g ms of the truth %s", what, limit, text))
+	p.writeFacts([]labelled{referenceFact(r, window)})
+	p.line("")
+	t, legend := levelTable(levels, s.Full)
+	t.Head = append([]string{"API"}, t.Head...)
+	for i, row := 0, 0; i < len(levels); i++ {
+		rows := 1
+		if worst, _ := levels[i].WorstWorker(); worst != nil {
+			rows = 2
 		}
-		CheckLevel(w, l)
+		for range rows {
+			t.Rows[row] = append([]string{levels[i].API}, t.Rows[row]...)
+			row++
+		}
 	}
-}
-
-// endToEnd says what stands in place of a TTFT.
-func endToEnd(l *audit.Level) string {
-	if l.EndToEnd {
-		return ": E2E in place of TTFT, since nothing is streamed"
-	}
-	return ""
+	p.writeColumns(t)
+	p.writePainted(dim, legend...)
 }
 
 // levelsWithin are the levels from the smallest to the last before one whose worst

@@ -34,57 +34,68 @@ func checked(streams, n int, wrong float64) *audit.Level {
 	return l
 }
 
+// levelLine is the line of a level in the whole table.
+func levelLine(l *audit.Level) string {
+	t, _ := levelTable([]*audit.Level{l}, true)
+	return strings.Join(t.Rows[len(t.Rows)-1], " ")
+}
+
 func TestCheckLevel(t *testing.T) {
 	for n, want := range map[int]string{
-		4:    "1 4 95 11.0 +0.010 – +0.000 ~+0.000 0 % – ~10.000 inside 9.900–10.100",
-		101:  "1 101 95 11.0 +0.010 ~+0.010 +0.000 +0.000 0 % ~0.20 10.000 inside 9.900–10.100",
-		1000: "1 1,000 95 11.0 +0.010 +0.010 +0.000 +0.000 0 % 0.20 10.000 inside 9.900–10.100",
-		1:    "1 1 95 11.0 +0.010 – +0.000 – 0 % – –",
+		4:    "1 95 +0.010 – +0.000 ~+0.000 11.0 4 0 % – ~10.000 inside 9.900–10.100",
+		101:  "1 95 +0.010 ~+0.010 +0.000 +0.000 11.0 101 0 % ~0.20 10.000 inside 9.900–10.100",
+		1000: "1 95 +0.010 +0.010 +0.000 +0.000 11.0 1,000 0 % 0.20 10.000 inside 9.900–10.100",
+		1:    "1 95 +0.010 – +0.000 – 11.0 1 0 % – –",
 	} {
-		var b strings.Builder
-		CheckLevel(&b, checked(1, n, .01))
-		if got := strings.Join(strings.Fields(b.String()), " "); got != want {
+		if got := levelLine(checked(1, n, .01)); got != want {
 			t.Errorf("%d requests:\n%s, want\n%s", n, got, want)
 		}
 	}
 }
 
+// auditText is what a check of levels shows.
+func auditText(levels ...*audit.Level) string {
+	var b strings.Builder
+	WriteCheck(&b, audit.Reference{TTFT: 50 * time.Millisecond, ITL: 10 * time.Millisecond, Tokens: 100}, 4*time.Second, levels, Style{})
+	return b.String()
+}
+
 func TestCheckVerdict(t *testing.T) {
-	const late = "At the last level the server wrote its events late by p50 0.09 ms, p99 0.39 ms, max 2.92 ms.\n"
 	few, some, firm := checked(1, 4, .01), checked(100, 400, .01), checked(1000, 4000, .01)
 	for _, c := range []struct {
 		levels []*audit.Level
 		want   string
 	}{
-		{[]*audit.Level{few}, "Accurate to 0.1 ms at 1 stream.\n\n" +
-			"0.1 ms       mean TTFT, p50 gap and p99 gap (few: n = 396)\n"},
-		{[]*audit.Level{few, some}, "Accurate to 0.1 ms up to 100 streams.\n\n" +
-			"0.1 ms       mean TTFT, p99 TTFT (few: n = 400), p50 gap and p99 gap\n"},
-		{[]*audit.Level{firm, few, some}, "Accurate to 0.1 ms up to 1,000 streams.\n\n" +
-			"0.1 ms       mean TTFT, p99 TTFT, p50 gap and p99 gap\n"},
-		{[]*audit.Level{some, checked(200, 800, .5)}, "Accurate to 0.1 ms at 100 streams, to 1 ms up to 200 streams.\n\n" +
-			"0.1 ms       mean TTFT, p99 TTFT (few: n = 400), p50 gap and p99 gap\n" +
-			"1 ms         mean TTFT, p99 TTFT (few: n = 800), p50 gap and p99 gap\n"},
-		{[]*audit.Level{checked(1000, 4000, .5), checked(2000, 4000, .6)}, "Accurate to 1 ms up to 2,000 streams.\n\n" +
-			"1 ms         mean TTFT, p99 TTFT, p50 gap and p99 gap\n"},
-		{[]*audit.Level{checked(1000, 4000, 2)}, "Not accurate to 1 ms at any level.\n"},
+		{[]*audit.Level{few}, "Accurate to 0.1 ms at 1 stream\n\n" +
+			"To 0.1 ms    mean TTFT, p50 gap and p99 gap (few: n = 396)\n"},
+		{[]*audit.Level{few, some}, "Accurate to 0.1 ms up to 100 streams\n\n" +
+			"To 0.1 ms    mean TTFT, p99 TTFT (few: n = 400), p50 gap and p99 gap\n"},
+		{[]*audit.Level{firm, few, some}, "Accurate to 0.1 ms up to 1,000 streams\n\n" +
+			"To 0.1 ms    mean TTFT, p99 TTFT, p50 gap and p99 gap\n"},
+		{[]*audit.Level{some, checked(200, 800, .5)}, "Accurate to 0.1 ms at 100 streams, to 1 ms up to 200 streams\n\n" +
+			"To 0.1 ms    mean TTFT, p99 TTFT (few: n = 400), p50 gap and p99 gap\n" +
+			"To 1 ms      mean TTFT, p99 TTFT (few: n = 800), p50 gap and p99 gap\n"},
+		{[]*audit.Level{checked(1000, 4000, .5), checked(2000, 4000, .6)}, "Accurate to 1 ms up to 2,000 streams\n\n" +
+			"To 1 ms      mean TTFT, p99 TTFT, p50 gap and p99 gap\n"},
+		{[]*audit.Level{checked(1000, 4000, 2)}, "Not accurate to 1 ms at any level\n\nOver 1 ms    mean TTFT +2.000 ms at 1,000 streams\n"},
 		// A good level beyond a bad one does not count.
-		{[]*audit.Level{few, checked(100, 4000, 2), firm}, "Accurate to 0.1 ms at 1 stream.\n\n" +
-			"0.1 ms       mean TTFT, p50 gap and p99 gap (few: n = 396)\n"},
+		{[]*audit.Level{few, checked(100, 4000, 2), firm}, "Accurate to 0.1 ms at 1 stream\n\n" +
+			"To 0.1 ms    mean TTFT, p50 gap and p99 gap (few: n = 396)\n"},
 	} {
-		var b strings.Builder
-		CheckVerdict(&b, c.levels)
-		want := c.want + late
-		if strings.HasPrefix(want, "Accurate") {
-			want = c.want + "\n" + late
-		}
-		if b.String() != want {
-			t.Errorf("%s, want %s", b.String(), want)
+		got := auditText(c.levels...)
+		if !strings.HasPrefix(got, c.want) || !strings.Contains(strings.Join(strings.Fields(got), " "), "late by p50 0.09 ms, p99 0.39 ms, max 2.92 ms") {
+			t.Errorf("%s, want %s", got, c.want)
 		}
 	}
-	var b strings.Builder
-	if CheckVerdict(&b, nil); b.Len() > 0 {
-		t.Errorf("nothing was checked: %s", b.String())
+	if got := auditText(); got != "" {
+		t.Errorf("nothing was checked: %s", got)
+	}
+	got := strings.Join(strings.Fields(auditText(few, some)), " ")
+	for _, want := range []string{"50 ms to the first token, 100 tokens, 10 ms apart; closed loop, 4 s a level",
+		"~ fewer than 1,000 samples", "– fewer than 100"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
 	}
 }
 
@@ -97,51 +108,27 @@ func TestCheckWorkers(t *testing.T) {
 	few, many := checked(100, 400, .01), checked(1000, 4000, .02)
 	few.Workers = []audit.Worker{worker(0, 100, .01, 0), worker(1, 100, -.03, -.004)}
 	many.Workers = []audit.Worker{worker(0, 1000, .06, .011), worker(1, 1000, -.02, 0)}
-	var b strings.Builder
-	CheckLevel(&b, few)
-	if got := strings.Join(strings.Fields(b.String()), " "); !strings.HasSuffix(got, " worker 1 400 9.0 -0.030 ~-0.030 +0.000 +0.000 0 % ~0.20 10.000 inside 9.900–10.100") {
-		t.Errorf("%s", b.String())
+	if got, want := levelLine(few), "worker 1  -0.030 ~-0.030 +0.000 +0.000 9.0 400 0 % ~0.20 10.000 inside 9.900–10.100"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
-	b.Reset()
-	CheckVerdict(&b, []*audit.Level{few, many})
-	for _, want := range []string{
-		"Accurate to 0.1 ms up to 1,000 streams.\n\n0.1 ms       mean TTFT, p99 TTFT, p50 gap and p99 gap\n\nOff by most is worker 0 of 2: its mean TTFT is off by +0.060 ms at 1,000 streams.\n",
-		"Their clocks, which are one, were taken to be up to 0.011 ms apart, all within their bounds of at most 0.020 ms.\n",
-	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q in\n%s", want, b.String())
+	expect := func(levels []*audit.Level, list ...string) {
+		t.Helper()
+		got := strings.Join(strings.Fields(auditText(levels...)), " ")
+		for _, want := range list {
+			if !strings.Contains(got, want) {
+				t.Errorf("no %q in\n%s", want, got)
+			}
 		}
 	}
+	expect([]*audit.Level{few, many}, "Accurate to 0.1 ms up to 1,000 streams To 0.1 ms mean TTFT, p99 TTFT, p50 gap and p99 gap",
+		"worker 0 of 2: its mean TTFT is off by +0.060 ms at 1,000 streams",
+		"up to 0.011 ms apart, though they are one: all within their bounds of at most 0.020 ms")
 	many.Workers[1] = worker(1, 1000, -.2, .05) // which all together hide
-	b.Reset()
-	CheckVerdict(&b, []*audit.Level{few, many})
-	for _, want := range []string{"Accurate to 0.1 ms at 100 streams, to 1 ms up to 1,000 streams.", "\n1 ms         mean TTFT, p99 TTFT, p50 gap and p99 gap\n", "worker 1 of 2: its mean TTFT is off by -0.200 ms", "1 OUTSIDE their bounds"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q in\n%s", want, b.String())
-		}
-	}
-}
-
-// One stream has one worker, however many the fleet has.
-func TestCheckOneWorker(t *testing.T) {
-	one := checked(1, 400, .05)
-	one.Workers = []audit.Worker{{Accuracy: one.Accuracy, Bound: .02}}
-	var b strings.Builder
-	CheckVerdict(&b, []*audit.Level{one})
-	if want := "Off by most is the one worker that took part: its mean TTFT is off by +0.050 ms at 1 stream.\n"; !strings.Contains(b.String(), want) {
-		t.Errorf("no %q in\n%s", want, b.String())
-	}
-}
-
-func TestCheckHead(t *testing.T) {
-	var b strings.Builder
-	CheckHead(&b, audit.Reference{TTFT: 50 * time.Millisecond, ITL: 10 * time.Millisecond, Tokens: 100}, 4*time.Second, 0)
-	for _, want := range []string{"50 ms to the first token, then one each 10 ms, 100 tokens in all; closed loop, 4 s at each level",
-		"99 gaps each", "±0.1 ms", "p99 from 1,000 samples on, ~ few: from 100 on"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q in\n%s", want, b.String())
-		}
-	}
+	expect([]*audit.Level{few, many}, "Accurate to 0.1 ms at 100 streams, to 1 ms up to 1,000 streams", "To 1 ms mean TTFT, p99 TTFT, p50 gap and p99 gap",
+		"worker 1 of 2: its mean TTFT is off by -0.200 ms", "1 OUTSIDE their bounds")
+	one := checked(1, 4, .01)
+	one.Workers = []audit.Worker{worker(0, 1, .05, 0)}
+	expect([]*audit.Level{one}, "the one worker that took part: its mean TTFT is off by +0.050 ms at 1 stream")
 }
 
 func TestCheckedClient(t *testing.T) {
@@ -185,11 +172,9 @@ func TestInsideHoldsAsPrinted(t *testing.T) {
 			reported := rapid.Float64Range(1, 30).Draw(t, "said")
 			*x.reported, *x.true = &reported, new(reported+near.Draw(t, "off"))
 		}
-		var b strings.Builder
-		CheckLevel(&b, l)
-		found := line.FindStringSubmatch(b.String())
+		found := line.FindStringSubmatch(levelLine(l))
 		if found == nil {
-			t.Fatal(b.String())
+			t.Fatal(levelLine(l))
 		}
 		number := func(i int) float64 { x, _ := strconv.ParseFloat(found[i], 64); return x }
 		in, _ := l.IsWithinBounds()

@@ -61,7 +61,7 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 		m.Facts = append(m.Facts, carriesTogether(x, best)...)
 	} else {
 		m.Facts = append(m.Facts, ChoiceFact{"Each carries", []string{
-			fmt.Sprintf("%s (%s, 80 %% interval)", RateText(x, best.Capacity), fromTo(best.Interval)), limitName(best.Claim) + " limits first",
+			fmt.Sprintf("%s, 80 %% interval %s", RateText(x, best.Capacity), fromTo(best.Interval)), limitName(best.Claim) + " limits first",
 		}})
 	}
 	m.Facts, m.Workload = append(m.Facts, howSure(x)...), workload
@@ -139,7 +139,7 @@ func carriesTogether(x *choose.Choice, o *choose.Option) (facts []ChoiceFact) {
 		carried, within = w.Capacity, *w.Interval
 	}
 	facts = append(facts, ChoiceFact{"Carries", []string{
-		fmt.Sprintf("%s (%s, 80 %% interval)", RateText(x, carried), fromTo(within)), limitName(o.Claim) + " limits first",
+		fmt.Sprintf("%s, 80 %% interval %s", RateText(x, carried), fromTo(within)), limitName(o.Claim) + " limits first",
 	}})
 	more := ""
 	switch {
@@ -148,9 +148,13 @@ func carriesTogether(x *choose.Choice, o *choose.Option) (facts []ChoiceFact) {
 	case o.EnginesFor[1] == 0:
 		more = "if the server is slower than predicted, no number of engines meets the SLO"
 	case o.EnginesFor[1] > o.Engines:
-		more = fmt.Sprintf("%s if the server is slower than predicted", say.Plural(o.EnginesFor[1], "engine"))
+		more = fmt.Sprintf("take %s in case the server is slower than predicted", say.Count(o.EnginesFor[1]))
 	}
-	facts = append(facts, ChoiceFact{"Enough", nonEmpty(fmt.Sprintf("with a probability of %s%s", probabilityText(o.Enough), sureText(x.Sure)), more)})
+	verb := "carries"
+	if o.Engines > 1 {
+		verb = "carry"
+	}
+	facts = append(facts, ChoiceFact{"Enough?", nonEmpty(fmt.Sprintf("%s %s %s with probability %s%s", say.Plural(o.Engines, "engine"), verb, wantedText(x), probabilityText(o.Enough), sureText(x.Sure)), more)})
 	w := o.Whole
 	switch {
 	case w == nil:
@@ -245,7 +249,7 @@ func howSure(x *choose.Choice) (facts []ChoiceFact) {
 			others = append(others, fmt.Sprintf("%s (%s)", describeOption(o), probabilityText(o.Cheapest)))
 		}
 	}
-	cheapest := []string{"with a probability of " + probabilityText(best.Cheapest)}
+	cheapest := []string{"with probability " + probabilityText(best.Cheapest)}
 	if n := len(others) - mostRivals; n > 0 {
 		others = append(others[:mostRivals], fmt.Sprintf("%d more", n))
 	}
@@ -255,7 +259,7 @@ func howSure(x *choose.Choice) (facts []ChoiceFact) {
 			cheapest = append(cheapest, "first by the twin's figures as they are")
 		}
 	}
-	return append([]ChoiceFact{{"Cheapest", cheapest}}, facts...)
+	return append([]ChoiceFact{{"Cheapest?", cheapest}}, facts...)
 }
 
 // costsTheSame reports whether two options cost the same at the rate that is wanted, by the twin's

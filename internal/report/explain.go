@@ -42,7 +42,8 @@ func evidenceText(e *explain.Evidence, of explain.Symptom) string {
 	return fmt.Sprintf("%s %s (%s)", e.Signal, v, e.From)
 }
 
-// partsText returns the parts of a symptom's mean time, the largest first.
+// partsText returns the parts of a symptom's mean time, the largest first. They include the
+// warm-up, which tables of latencies leave out.
 func partsText(d *explain.Diagnosis) string {
 	sum := 0.0
 	var parts texts
@@ -59,7 +60,7 @@ func partsText(d *explain.Diagnosis) string {
 	if d.Symptom.Metric == metric.TPOT {
 		of = "time from first to last token"
 	}
-	return fmt.Sprintf("mean %s %s ms = %s", of, say.Quantity(sum), strings.Join(parts, " + "))
+	return fmt.Sprintf("mean %s over the whole load %s ms = %s", of, say.Quantity(sum), strings.Join(parts, " + "))
 }
 
 // ruledOutText is a cause that a test excludes, with the most that it may have.

@@ -263,7 +263,7 @@ func (s *Searcher) noteSeen(seen *capacity.Seen) {
 
 // probeTitle returns the line of the live view while a probe is measured.
 func (s *Searcher) probeTitle(p capacity.Probe) string {
-	line := fmt.Sprintf("%s %s · load %d", p.Stage, s.formatLoad(p.Load), len(s.probed)+1)
+	line := fmt.Sprintf("%s %s · load %d", stageWord(p.Stage), s.formatLoad(p.Load), len(s.probed)+1)
 	estimate, interval := 0., stats.Interval{}
 	if p.SoFar != nil {
 		estimate, interval = p.SoFar()
@@ -281,15 +281,32 @@ func (s *Searcher) probeTitle(p capacity.Probe) string {
 	return line
 }
 
+// stageWord returns what a probe of a stage is for, in a word.
+func stageWord(stage string) string {
+	switch stage {
+	case capacity.Main:
+		return "measure"
+	case capacity.Verifying:
+		return "verify"
+	case capacity.Shown:
+		return "record"
+	}
+	return "search"
+}
+
 // probeLine returns the line that is printed after a probe.
 func (s *Searcher) probeLine(p capacity.Probe, seen *capacity.Seen) string {
-	line := fmt.Sprintf("%-9s %9s  %7s requests", p.Stage, s.formatLoad(p.Load), say.Count(seen.N))
+	line := fmt.Sprintf("%-7s %9s  %7s requests", stageWord(p.Stage), s.formatLoad(p.Load), say.Count(seen.N))
+	missed := ""
 	for i, c := range s.claims {
-		line += fmt.Sprintf(", %.3g %% violate %s", 100*float64(seen.Violations[i])/float64(max(seen.Due[i], 1)), c.Spec)
+		if seen.Violations[i] > 0 {
+			missed += fmt.Sprintf(", %.3g %% miss %s", 100*float64(seen.Violations[i])/float64(max(seen.Due[i], 1)), c.Spec)
+		}
 		if c.OnAnswers() {
-			line += fmt.Sprintf(" (%s of %s)", say.Count(seen.Violations[i]), say.Plural(seen.Due[i], "answer"))
+			missed += fmt.Sprintf(" (%s of %s)", say.Count(seen.Violations[i]), say.Plural(seen.Due[i], "answer"))
 		}
 	}
+	line += cmp.Or(missed, ", all within the SLO")
 	if seen.Stability == stats.Unstable {
 		line += ", unstable"
 	}

@@ -112,7 +112,7 @@ func (m *PointModel) evidence(p *result.Point, e result.Environment) (facts []la
 func (m *PointModel) requestsText(p *result.Point) (list texts) {
 	r, t := p.Requests, p.Throughput
 	list.addFormat("%s of %s answered", say.Count(r.OK), say.Count(r.Due))
-	list.addQuantity(t.RequestsPerS, "req/s")
+	list.addQuantity(t.RequestsPerS, "completed/s")
 	if x := metric.All().Find(metric.InputsRate); p.Window[x.FieldName()] > 0 {
 		list.addFormat("%s %s", say.Quantity(p.Window[x.FieldName()]), string(x.Unit))
 	}
@@ -344,7 +344,7 @@ func (m *Model) runNotes() (notes []note) {
 		}
 		tell(m.Points[i].Remarks...)
 		if late := lateSeconds(p); late > 0.1*(p.Seconds.Window+late) {
-			tell(fmt.Sprintf("the load settled after %s; %s of %s were measured", say.Seconds(p.Seconds.Warmup), say.Seconds(p.Seconds.Window), say.Seconds(p.Seconds.Window+late)))
+			tell(fmt.Sprintf("the load settled %s late: %s were measured, not %s", say.Seconds(late), say.Seconds(p.Seconds.Window), say.Seconds(p.Seconds.Window+late)))
 		}
 		if p.Verdict != result.Invalid && (p.SLO == nil || p.SLO.Met != result.Undecided) { // then a fact says it
 			tell(nonEmpty(m.Headline.Interval)...)

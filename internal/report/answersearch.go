@@ -72,9 +72,9 @@ func capacityFacts(run *result.Run) (facts []labelled) {
 	add("SLO", c.SLO)
 	switch {
 	case c.Estimate != nil && c.CI95 != nil:
-		estimate := fmt.Sprintf("%s, 95 %% interval %s", load(*c.Estimate), fromTo(*c.CI95))
+		estimate := fmt.Sprintf("%s by a fitted curve, 95 %% interval %s", load(*c.Estimate), fromTo(*c.CI95))
 		if x := highestWithinSLO(c); x != nil {
-			estimate += "; promise " + say.Quantity(*x) + ", the estimate may be too high"
+			estimate += "; not verified, so promise " + say.Quantity(*x)
 		}
 		add("Estimate", estimate)
 	case c.Bracket != nil && c.Bracket[1] != nil && c.Floor == nil:
@@ -97,7 +97,7 @@ func capacityFacts(run *result.Run) (facts []labelled) {
 		case !v.Passed:
 			label = "Not verified"
 		}
-		add(label, fmt.Sprintf("at %s, %s: %s %s (95 %%), %s allowed", load(v.Load), missed, side, say.PercentNear(bound, v.Allowed), say.Percent(v.Allowed)))
+		add(label, fmt.Sprintf("at %s, %s: %s %s of requests (95 %% sure), %s allowed", load(v.Load), missed, side, say.PercentNear(bound, v.Allowed), say.Percent(v.Allowed)))
 	}
 	if f := c.Floor; f != nil {
 		add("Missed", fmt.Sprintf("at least %s of requests at any load (%s sure), %s allowed; %s", say.Percent(f.Lower), say.Percent(boundConfidence(c)), say.Percent(f.Allowed), floorCause(f)))
@@ -138,7 +138,7 @@ func otherLimits(c *result.Capacity, load func(float64) string) (list []string) 
 		case l.Estimate != nil && l.Why.IsNone():
 			list = append(list, l.Spec+" at "+load(*l.Estimate))
 		case l.Why.Code == result.ReasonCode(stats.NoViolation):
-			list = append(list, l.Spec+" was not missed near it")
+			list = append(list, l.Spec+" met near it")
 		}
 	}
 	return list
@@ -220,19 +220,19 @@ func curveFacts(run *result.Run) (facts []labelled) {
 	if k := c.Knee; k != nil {
 		text := load(k.Load)
 		if k.Resampled != nil {
-			text += " (" + fromTo(*k.Resampled) + ")"
+			text += " (" + fromTo(*k.Resampled) + " by resampling)"
 		}
 		add("Knee", text+": beyond it latency grows faster than throughput")
 	}
 	if s := c.Saturation; s != nil {
 		text := say.Quantity(s.RequestsPerS) + " req/s"
 		if s.CI95 != nil {
-			text += " (" + fromTo(*s.CI95) + ")"
+			text += " (95 % " + fromTo(*s.CI95) + ")"
 		}
 		if s.OutputTokensPerS != nil {
 			text += ", " + say.Quantity(*s.OutputTokensPerS) + " output tok/s"
 		}
-		add("Saturation", text)
+		add("Saturation", text+", by a fitted curve")
 	}
 	if c.UnstableFrom != nil {
 		add("Queue grows", "from "+load(*c.UnstableFrom)+" on")
@@ -423,12 +423,12 @@ func (m *Model) writeLoadTable(p *printer, t Table) {
 
 // measurementText says what the measurement of a search or a sweep is worth.
 func (o *Overview) measurementText(run *result.Run) string {
-	text := string(run.Verdict) + ", " + say.Plural(o.Clean, o.Unit) + " of " + say.Count(o.Points) + " passed every check"
-	if o.Clean == o.Points {
-		text = string(run.Verdict) + ", all checks passed at all " + say.Plural(o.Points, o.Unit)
+	text := string(run.Verdict) + ", all checks passed at all " + say.Plural(o.Points, o.Unit)
+	if o.Clean < o.Points {
+		text = fmt.Sprintf("%s, %d of %s passed every check", run.Verdict, o.Clean, say.Plural(o.Points, o.Unit))
 	}
 	if n := o.Aside + o.Few; n > 0 {
-		text += fmt.Sprintf("; %d were short or overloaded search steps", n)
+		text += fmt.Sprintf("; %d %s short or overloaded on purpose", n, wasOrWere(n))
 	}
 	if o.Invalid > 0 {
 		text += "; " + o.DiscardedText()

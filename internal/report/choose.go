@@ -18,7 +18,7 @@ import (
 
 // realServers says how far the twin was from the servers that Pitot measured (evidence/twin.md,
 // "On an H100 and an H200").
-const realServers = "On the two real servers that Pitot measured, TPOT was within 19 % and TTFT up to 3.1 times as long, because its CPU was slow."
+const realServers = "On the two real servers that Pitot measured, TPOT was within 19 % and TTFT up to 3.1 times as long, because the CPU of one was slow."
 
 // ChoiceModel holds what a report shows of a choice.
 type ChoiceModel struct {
@@ -241,7 +241,7 @@ func howSure(x *choose.Choice) (facts []ChoiceFact) {
 		case costsTheSame(x, best, o):
 			text := fmt.Sprintf("%s carries %s", describeOption(o), RateText(x, o.Capacity*float64(o.Engines)))
 			if o.Quantised && !best.Quantised {
-				text += ", and changes the model's answers"
+				text += ", but changes the model's answers"
 			}
 			facts = append(facts, ChoiceFact{label, []string{text}})
 			label = ""
@@ -531,7 +531,11 @@ func briefOptions(x *choose.Choice) (t Table, legend []string) {
 		legend = append(legend, "– not simulated together")
 	}
 	if left := len(x.Options) - len(t.Rows); left > 0 {
-		legend = append(legend, fmt.Sprintf("%d more: --full", left))
+		from := ""
+		if next := &x.Options[len(t.Rows)]; priced && next.PerHour > 0 && x.Rate > 0 {
+			from = fmt.Sprintf(", from %s at $%s an hour", EngineName(next), formatPrice(next.PerHour))
+		}
+		legend = append(legend, fmt.Sprintf("%d more%s: --full", left, from))
 	}
 	return t, legend
 }

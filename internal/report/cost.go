@@ -15,7 +15,7 @@ func (m *PointModel) addCost(p *result.Point) {
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
 		first := fmt.Sprintf("$%s per million output tokens", say.Quantity(*c.USDPerMOutput))
 		if ci, ok := c.CI95["usd_per_m_output"]; ok {
-			first += " (" + fromTo(ci) + ")"
+			first += " (95 % " + fromTo(ci) + ")"
 		}
 		within := ""
 		if c.USDPerMGoodOutput != nil && meetsSLO(p) {

@@ -33,7 +33,7 @@ func evidenceText(e *explain.Evidence, of explain.Symptom) string {
 	switch e.Unit {
 	case "":
 	case explain.LowerBy:
-		return fmt.Sprintf("%s: %s %s lower (%s)", e.Signal, symptomName(of), forecastShare(e.Value), e.From)
+		return fmt.Sprintf("with %s: %s %s lower (%s)", e.Signal, symptomName(of), forecastShare(e.Value), e.From)
 	case "share":
 		v = say.Percent(e.Value)
 	default:
@@ -90,7 +90,7 @@ func openTexts(p *inspect.ExplainedPoint, list []explain.Untested, of explain.Sy
 		switch name := p.Name(u.Cause, of.Metric); {
 		case len(u.Lacks) > 0:
 			lack[u.Lacks[0].Source()] = append(lack[u.Lacks[0].Source()], name)
-		case u.AtMost < 0.99:
+		case u.AtMost < 0.5: // a weaker bound says nothing
 			left = append(left, name+" (up to "+say.Percent(math.Ceil(100*u.AtMost)/100)+share+")")
 			share = ""
 		default:
@@ -286,6 +286,19 @@ func mostTellingPoint(run *result.Run, x *inspect.Explanation) (at *inspect.Expl
 	return at
 }
 
+// shortClaim says in a line what limits a latency, and which setting to try.
+func shortClaim(p *inspect.ExplainedPoint, d *explain.Diagnosis) string {
+	text := causesOf(p, d)
+	if c := d.Primary.Confidence; c != "" {
+		text += " (" + string(c) + ")"
+	}
+	text += " limits " + symptomName(d.Symptom) + " at " + p.Load
+	if t := d.Primary.Try; t != nil {
+		text += "; to try: " + settingText(t)
+	}
+	return text
+}
+
 // AddExplanation puts what was found out about the causes into the model: in place of that
 // nothing is known of them.
 func (m *Model) AddExplanation(x *inspect.Explanation) {
@@ -325,7 +338,7 @@ func (m *Model) AddExplanation(x *inspect.Explanation) {
 				open = fmt.Sprintf("%s at %s: not known. To find out: %s.", symptomName(d.Symptom), p.Load, d.Primary.Confirm)
 			}
 			if f := &d.Primary; m.Why == "" && f.Cause != explain.Unknown {
-				m.Why = claimText(p, d) + trialSentence(f, d.Symptom)
+				m.Why = shortClaim(p, d)
 			}
 		}
 	}
@@ -475,7 +488,7 @@ func findingFacts(x *inspect.ExplainedPoint) (facts []labelled) {
 		add("Ruled out", fmt.Sprintf("%s (each at most %s of %s)", strings.Join(names, ", "), say.Percent(math.Ceil(1000*most)/1000), symptomName(d.Symptom)))
 	}
 	left, untested := openTexts(x, f.Untested, d.Symptom)
-	add("Not excluded", strings.Join(left, ", "))
+	add("Not ruled out", strings.Join(left, ", "))
 	add("Not tested", strings.Join(untested, ", "))
 	add("Also", heldDown(d))
 	if f.Cause == explain.Unknown {

@@ -406,7 +406,7 @@ func loadText(p *result.Point) []string {
 		}
 		s += " " + l.Arrival
 		if due := p.Throughput.DuePerS; due != nil {
-			s += " (" + say.Quantity(*due) + " arrived)"
+			s += " (" + say.Quantity(*due) + " due)"
 		}
 	case l.Concurrency != nil:
 		s = say.Plural(*l.Concurrency, "user")

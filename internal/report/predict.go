@@ -171,7 +171,7 @@ func errorToExpect(x *predict.Prediction) string {
 		if e.KeptOut == 0 {
 			return near + ". The model was tuned on all of them." + fit
 		}
-		return near + fmt.Sprintf(". Of %d held-out measurements %.0f %% are within that in TPOT, %.0f %% in TTFT.", e.KeptOut, e.TPOTHoldsPct, e.TTFTHoldsPct) + fit
+		return near + fmt.Sprintf(". Of %d held-out measurements, %.0f %% are within that TPOT error and %.0f %% within that TTFT error.", e.KeptOut, e.TPOTHoldsPct, e.TTFTHoldsPct) + fit
 	}
 	return fmt.Sprintf("Predictions of unknown error: there is no public measurement of such a system (%s). They may be off by tens of percent, in TTFT more than in TPOT.", x.Deployment.Accelerator.Name) + fit
 }

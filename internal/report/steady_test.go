@@ -11,7 +11,7 @@ import (
 
 // A load that settles late shortens the measured time, and a note says by how much.
 func TestWindowThatBeginsLateSaysSo(t *testing.T) {
-	for planned, want := range map[float64]string{4: "The load settled after 9 s; 15 s of 20 s were measured.", 8: ""} {
+	for planned, want := range map[float64]string{4: "The load settled 5 s late: 15 s were measured, not 20 s.", 8: ""} {
 		run := reporttest.ServerRun(2000)
 		p := &run.Points[0]
 		p.Seconds = result.Seconds{Warmup: 9, Window: 15}

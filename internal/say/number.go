@@ -151,10 +151,12 @@ func Percent(x float64) string {
 	switch {
 	case p > 0 && p < 0.001:
 		return "<0.001 %"
-	case p < 100 && p > 99.999:
-		return ">99.999 %"
-	case p != 0 && math.Abs(p) < 0.1 || p < 100 && p > 99.9:
+	case p < 100 && p > 99.99:
+		return ">99.99 %"
+	case p != 0 && math.Abs(p) < 0.1:
 		return Decimal(p, 3) + " %"
+	case p < 100 && p > 99.9:
+		return Decimal(p, 2) + " %"
 	}
 	return Decimal(p, 1) + " %"
 }

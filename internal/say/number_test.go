@@ -89,7 +89,7 @@ func TestQuantityKeepsOrder(t *testing.T) {
 func TestPercent(t *testing.T) {
 	for x, want := range map[float64]string{
 		0: "0 %", 1: "100 %", .5: "50 %", .123: "12.3 %", .01: "1 %", .9: "90 %", .99: "99 %",
-		.0005: "0.05 %", 1e-9: "<0.001 %", .99926: "99.926 %", .9999: "99.99 %", .99999999: ">99.999 %", 1.5: "150 %",
+		.0005: "0.05 %", 1e-9: "<0.001 %", .99926: "99.93 %", .9999: "99.99 %", .99999999: ">99.99 %", 1.5: "150 %",
 	} {
 		if got := Percent(x); got != want {
 			t.Errorf("percent(%v) = %q, want %q", x, got, want)

@@ -298,11 +298,41 @@ func deployment(measured *result.Run, spec string) (*deploy.Deployment, string, 
 // usual are the symptoms of a load that has no objective, or meets it.
 var usual = []explain.Symptom{{Metric: metric.TTFT, Of: "p90"}, {Metric: metric.TPOT, Of: "mean"}, {Metric: metric.Stall, Of: "p90"}}
 
+// latencies are the metrics that can be explained.
+var latencies = []metric.Name{metric.TTFT, metric.TPOT, metric.Stall, metric.E2E}
+
+// symptomOf returns the symptom that a limit is about.
+func symptomOf(l *result.Limit) explain.Symptom {
+	s := explain.Symptom{Metric: l.Metric, Of: "p90"}
+	switch {
+	case l.Percentile == 50, l.Percentile == 95, l.Percentile == 99:
+		s.Of = fmt.Sprintf("p%.0f", l.Percentile)
+	case l.Percentile > 95 || l.Percentile == 0:
+		s.Of = "p99"
+	}
+	return s
+}
+
+// nearest returns the limit on a percentile that a point comes nearest to missing, nil for none.
+func nearest(p *result.Point) (limit *result.Limit) {
+	margin := math.Inf(1)
+	for i := range p.SLO.Limits {
+		l := &p.SLO.Limits[i]
+		if l.Percentile == 0 || l.Attained == nil || !slices.Contains(latencies, l.Metric) {
+			continue
+		}
+		if m := *l.Attained - l.Percentile/100; m < margin {
+			margin, limit = m, l
+		}
+	}
+	return limit
+}
+
 // symptoms returns the latencies of a point to explain: the limits that it misses; of an SLO that
-// it misses as a whole, those that it is not known to meet; else the usual ones.
+// it misses as a whole, those that it is not known to meet; else the usual ones, after the limit
+// that it nearly misses.
 func symptoms(p *result.Point) (list []explain.Symptom) {
 	if p.SLO != nil && p.SLO.Met == result.No {
-		latencies := []metric.Name{metric.TTFT, metric.TPOT, metric.Stall, metric.E2E}
 		isMissed := func(l result.Limit) bool { return l.Met == result.No }
 		missed := slices.ContainsFunc(p.SLO.Limits, isMissed)
 		for _, l := range p.SLO.Limits {
@@ -310,20 +340,19 @@ func symptoms(p *result.Point) (list []explain.Symptom) {
 			if l.Met == result.Yes || undecided && missed || !slices.Contains(latencies, l.Metric) {
 				continue
 			}
-			s := explain.Symptom{Metric: l.Metric, Of: "p90"}
-			switch {
-			case l.Percentile == 50, l.Percentile == 95, l.Percentile == 99:
-				s.Of = fmt.Sprintf("p%.0f", l.Percentile)
-			case l.Percentile > 95 || l.Percentile == 0:
-				s.Of = "p99"
-			}
-			if !slices.Contains(list, s) {
+			if s := symptomOf(&l); !slices.Contains(list, s) {
 				list = append(list, s)
 			}
 		}
 	}
 	if len(list) > 0 {
 		return list
+	}
+	if p.SLO != nil && p.SLO.Near {
+		if l := nearest(p); l != nil {
+			others := slices.DeleteFunc(slices.Clone(usual), func(s explain.Symptom) bool { return s.Metric == l.Metric })
+			return append([]explain.Symptom{symptomOf(l)}, others...)
+		}
 	}
 	return usual
 }
@@ -422,9 +451,11 @@ func isBehind(p *result.Point) bool {
 	})
 }
 
-// needsAction reports whether something has to be done: the objective is missed, or the server does
-// not keep up.
-func needsAction(p *result.Point) bool { return p.SLO != nil && p.SLO.Met == result.No || isBehind(p) }
+// needsAction reports whether something has to be done: the SLO is missed or may be in the next run,
+// or the server does not keep up.
+func needsAction(p *result.Point) bool {
+	return p.SLO != nil && (p.SLO.Met == result.No || p.SLO.Near) || isBehind(p)
+}
 
 // engineOf returns the engine that served a run, as far as it is known to name settings otherwise
 // than vLLM.

@@ -430,7 +430,7 @@ func (x *Experiment) rejectionReason(r *Record, s *Standing, d *decide.Standing)
 	atWanted := func() string {
 		for _, rung := range s.Ladder {
 			if rung.Load == x.Plan.Contract.Capacity && rung.Within < rung.Launches {
-				return fmt.Sprintf("; at %s/s %s of the requests violate %s", say.Decimal(rung.Load, 3), say.Percent(rung.Violated), rung.Limit)
+				return fmt.Sprintf("; at %s/s %s of requests miss %s", say.Decimal(rung.Load, 3), say.Percent(rung.Violated), rung.Limit)
 			}
 		}
 		return ""
@@ -441,9 +441,9 @@ func (x *Experiment) rejectionReason(r *Record, s *Standing, d *decide.Standing)
 	case s.Contract == decide.Misses:
 		most := ""
 		if s.Sure != nil {
-			most = fmt.Sprintf(" (at most %s)", say.Decimal(s.Sure[1], 3))
+			most = fmt.Sprintf(" (at most %s/s, corrected for all looks)", say.Quantity(s.Sure[1]))
 		}
-		return fmt.Sprintf("carries %s/s%s of %s/s wanted%s", say.Decimal(*s.Carries, 3), most, say.Decimal(wanted, 3), atWanted())
+		return fmt.Sprintf("carries %s/s%s of %s/s wanted%s", say.Quantity(*s.Carries), most, say.Decimal(wanted, 3), atWanted())
 	case d.Why == decide.GivenUpLess, s.Change != nil && s.PAdjusted != nil && *s.PAdjusted < 1-r.Contract.Confidence && *s.Change < 0:
 		each := ""
 		if r.PerGPU {

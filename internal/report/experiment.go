@@ -183,7 +183,14 @@ func decisionBasis(r *experiment.Record) (list texts) {
 	if n := len(r.Bad); n > 0 {
 		uncounted = fmt.Sprintf(", %d bad ones not counted", n)
 	}
-	return append(list, fmt.Sprintf("%s of each of %s%s · %s", say.Plural(r.Launches.Blocks, "launch"), say.Plural(len(r.Standings), "configuration"), uncounted, stoppedText(r)))
+	launches, least := say.Plural(r.Launches.Blocks, "launch"), r.Launches.Blocks
+	for i := range r.Standings {
+		least = min(least, r.Standings[i].Launches)
+	}
+	if least < r.Launches.Blocks {
+		launches = fmt.Sprintf("%d to %s", least, launches)
+	}
+	return append(list, fmt.Sprintf("%s of each of %s%s · %s", launches, say.Plural(len(r.Standings), "configuration"), uncounted, stoppedText(r)))
 }
 
 // formatConfidence is that of what is said of all looks and configurations together.

@@ -34,6 +34,7 @@ type room struct {
 func rooms() []room {
 	return []room{
 		// leaves
+		{"docs/reference", ""},                       // documents that the program shows too
 		{"say", ""},                                  // what is said to a user who got something wrong
 		{"userfile", ""},                             // files that a user names, opened and read with a bound
 		{"say/unreadable", "say userfile"},           // why a file that a user named cannot be read
@@ -116,7 +117,7 @@ func rooms() []room {
 		{"report/export", "metrics results/metric results/parquet results/record results/result say stats client/api results/spill"}, // a run in the formats of others
 		{"report", "analysis/explain analysis/inspect slo results/record results/result analysis/audit analysis/compare analysis/tools analysis/predict sim/deploy stats say results/metric workload workload/arrival workload/profile experiment analysis/choose report/reasons sim/engines"},
 		{"report/page", "results/metric results/record results/result results/spill metrics report say stats analysis/choose analysis/compare telemetry experiment"}, // a run or a comparison as one HTML file, with charts
-		{"cli", "workers config tokenizer analysis/inspect analysis/tools session capacity analysis/audit analysis/calibrate analysis/choose analysis/compare analysis/predict report results/record results/rundir results/result slo sim/catalogue sim/deploy sim/serve say target report/export client/api report/page session/estimate workload workload/question workload/token workload/profile experiment say/unreadable userfile sim/engines"},
+		{"cli", "workers config tokenizer analysis/inspect analysis/tools session capacity analysis/audit analysis/calibrate analysis/choose analysis/compare analysis/predict report results/record results/rundir results/result slo sim/catalogue sim/deploy sim/serve say target report/export client/api report/page session/estimate workload workload/question workload/token workload/profile experiment say/unreadable userfile sim/engines docs/reference"},
 		{"cmd/pitot", "cli"},
 		{"cmd/pitot-fleet", "cli workers/bus workers/natsserver"},
 	}
@@ -124,7 +125,7 @@ func rooms() []room {
 
 // Where rooms are: under internal, but for the command.
 func (r room) dir() string {
-	if strings.HasPrefix(r.name, "cmd/") {
+	if strings.HasPrefix(r.name, "cmd/") || strings.HasPrefix(r.name, "docs/") {
 		return r.name
 	}
 	return "internal/" + r.name
@@ -231,7 +232,7 @@ func TestRooms(t *testing.T) {
 	}
 	actual := map[string][]string{}
 	for _, f := range files(t) {
-		if f.test || !strings.HasPrefix(f.dir(), "internal") && !strings.HasPrefix(f.dir(), "cmd") {
+		if f.test || !strings.HasPrefix(f.dir(), "internal") && !strings.HasPrefix(f.dir(), "cmd") && !strings.HasPrefix(f.dir(), "docs") {
 			continue // tests look anywhere; programs beside the product are nobody's room
 		}
 		if _, known := drawn[f.dir()]; !known {

@@ -186,6 +186,9 @@ func dispatch(ctx context.Context, e *Env, args []string) (int, error) {
 		return Usage, nil
 	}
 	name := args[0]
+	if topic, is := strings.CutPrefix(name, "--help="); is {
+		name, args = "help", []string{"help", topic}
+	}
 	switch name {
 	case "help", "--help", "-h", "-help":
 		if len(args) == 1 {

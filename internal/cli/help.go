@@ -75,7 +75,7 @@ Examples
 		fmt.Fprintf(w, "  %-12s %s\n", v.name, v.summary())
 	}
 	fmt.Fprint(w, `
-pitot VERB --help shows the flags of a verb.
+pitot VERB --help shows the flags of a verb; pitot help ttft explains a word.
 The exit code is 0 if all went well: pitot help exit-codes lists the others.
 `)
 }
@@ -102,6 +102,9 @@ func writeHelpOn(w io.Writer, name string) error {
 	}
 	v, err := verbNamed(name)
 	if err != nil {
+		if writeGlossary(w, strings.ReplaceAll(name, " ", "-")) {
+			return nil
+		}
 		return err
 	}
 	return v.writeHelp(w, "")
@@ -128,6 +131,7 @@ func (v *verb) writeTopic(w io.Writer, topic string, m *manual, sections []secti
 		return nil
 	}
 	word := strings.ReplaceAll(strings.ToLower(strings.TrimLeft(topic, "-?")), "_", "-")
+	defined := writeGlossary(w, word)
 	var parts []func()
 	var similar []item
 	var names []string
@@ -149,7 +153,7 @@ func (v *verb) writeTopic(w io.Writer, topic string, m *manual, sections []secti
 	}
 	if len(parts) > 0 {
 		for i, write := range parts {
-			if i > 0 {
+			if i > 0 || defined {
 				fmt.Fprintln(w)
 			}
 			write()
@@ -164,8 +168,14 @@ func (v *verb) writeTopic(w io.Writer, topic string, m *manual, sections []secti
 		}
 	}
 	if len(similar) > 0 {
+		if defined {
+			fmt.Fprintln(w)
+		}
 		fmt.Fprintf(w, "Settings that mention %q; --help=NAME shows one in full\n", topic)
 		writeBriefs(w, headWidth(similar), similar)
+		return nil
+	}
+	if defined {
 		return nil
 	}
 	hint := "pitot " + v.name + " --help shows what there is"

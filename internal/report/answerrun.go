@@ -154,7 +154,7 @@ func (m *PointModel) measurementFact(p *result.Point, e result.Environment) labe
 		f.Color = red
 	}
 	if failing && m.Verdict != result.Invalid {
-		f.Value[0] += ": that is about the measurement, not the server"
+		f.Value[0] += ": the measurement is sound, the server failed"
 	}
 	f.Value = append(f.Value, m.ChecksPassed())
 	if e.Stamps == "virtual" {
@@ -176,7 +176,7 @@ func (m *PointModel) limitFacts(p *result.Point) (facts []labelled) {
 	var rows [][]string
 	width := make([]int, 3)
 	for _, l := range limits[:len(limits)-hidden] {
-		row := limitCells(l, share(l.Class))
+		row := limitCells(p, l, share(l.Class))
 		for i := range width {
 			width[i] = max(width[i], utf8.RuneCountInString(row[i]))
 		}
@@ -236,7 +236,7 @@ func nameOfLimit(l *result.Limit) (name string) {
 
 // limitCells returns a limit's name, measured value, limit, and share of requests within it.
 // Joint limits have a share in common.
-func limitCells(l result.Limit, share float64) []string {
+func limitCells(p *result.Point, l result.Limit, share float64) []string {
 	cells := []string{nameOfLimit(&l), "", "", ""}
 	amount := func(x float64) string { return say.QuantityNear(x, l.Limit) + " ms" }
 	if l.Metric == "errors" || l.Metric == "wrong" {
@@ -246,7 +246,7 @@ func limitCells(l result.Limit, share float64) []string {
 	case l.Metric == "errors" || l.Metric == "wrong":
 		cells[2] = "limit " + say.Percent(l.Limit)
 	case l.Limit > 0:
-		cells[2] = "limit " + say.Decimal(l.Limit, 3) + " ms"
+		cells[2] = "of " + say.Decimal(l.Limit, 3) + " ms"
 	}
 	switch {
 	case l.Value == nil:
@@ -254,7 +254,7 @@ func limitCells(l result.Limit, share float64) []string {
 	case l.Percentile > 0 && l.Met == result.No && l.Attained != nil && *l.Value < l.Limit:
 		cells[1] = ">" + say.Decimal(l.Limit, 3) + " ms, failures included"
 	case l.Percentile > 0 || l.Metric == "errors" || l.Metric == "wrong":
-		cells[1] = amount(*l.Value)
+		cells[1] = fewLimitMark(p, &l) + amount(*l.Value)
 	}
 	if l.Attained != nil && l.Metric != "errors" {
 		if l.Percentile > 0 {

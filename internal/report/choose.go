@@ -86,7 +86,7 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 		m.Start = append(m.Start, say.ShellLine(router))
 	}
 	if best.IsBaseModel() {
-		m.Remarks.addText("the checkpoint is the base model. For chats take the instruct version: its speed is the same")
+		m.Remarks = slices.Insert(m.Remarks, 0, "the checkpoint is the base model. For chats take the instruct version: its speed is the same")
 	}
 	m.Verify = []string{say.ShellLine(x.VerifyCommand(best, "http://HOST:8000")), say.ShellLine(x.VerifyCommand(best, ""))}
 	return m
@@ -535,7 +535,11 @@ func briefOptions(x *choose.Choice) (t Table, legend []string) {
 		if next := &x.Options[len(t.Rows)]; priced && next.PerHour > 0 && x.Rate > 0 {
 			from = fmt.Sprintf(", from %s at $%s an hour", EngineName(next), formatPrice(next.PerHour))
 		}
-		legend = append(legend, fmt.Sprintf("%d more%s: --full", left, from))
+		if next := &x.Options[len(t.Rows)]; x.Rate > 0 && priced && next.PerHour > farDearer*x.Options[0].PerHour {
+			legend = append(legend, fmt.Sprintf("%d more cost over %d times as much%s", left, farDearer, from))
+		} else {
+			legend = append(legend, fmt.Sprintf("%d more%s: --full", left, from))
+		}
 	}
 	return t, legend
 }
@@ -573,10 +577,10 @@ func (m ChoiceModel) writeTo(p *printer) {
 		} else {
 			p.writePainted(dim, legend...)
 		}
-		notes = append(notes, note{Text: "Predictions, not measurements. " + realServers, Warning: true})
+		notes = append(notes, note{Text: "Predictions, not measurements. " + realServers + " No probability above includes that.", Warning: true})
 	}
 	for _, r := range m.Remarks {
-		notes = append(notes, note{Text: strings.TrimRight(r, ".") + "."})
+		notes = append(notes, note{Text: asSentence(r)})
 	}
 	most := len(notes)
 	if !s.Full {

@@ -220,11 +220,11 @@ func pointSentence(run *result.Run, x *inspect.Explanation, p *inspect.Explained
 	case d.Primary.Cause == explain.Unknown:
 		return say.Sentence(strings.TrimPrefix(d.Primary.Claim, explain.UnknownBecause))
 	case p.Met == result.Yes && isNear(run, p.Index):
-		return "The SLO was met in this run, too close to call. This is what limits next."
+		return "The SLO was met in this run, too close to call. This limits a higher load."
 	case p.Met == result.Yes && d.IsLightLoad():
 		return "The SLO is met here, and twice the load would hardly change " + symptomName(d.Symptom) + "."
 	case p.Met == result.Yes:
-		return "The SLO is met here, so nothing has to change. This is what limits next."
+		return "The SLO is met here, so nothing has to change. This limits a higher load."
 	case p.Met == result.No:
 		return "The SLO is not met here."
 	case p.Met == result.Undecided:
@@ -258,7 +258,7 @@ func twiceText(d *explain.Diagnosis) string {
 	case x < 10:
 		return say.Significant(x, 2) + "×"
 	}
-	return "over 10×"
+	return "overload"
 }
 
 // symptomName returns a symptom as reports write it: "p90 TTFT".
@@ -582,6 +582,9 @@ func writePoint(p *printer, of *result.Point, x *inspect.ExplainedPoint, several
 	switch x.Met {
 	case result.Yes:
 		head += ": the SLO is met"
+		if of.SLO != nil && of.SLO.Near {
+			head += " in this run, too close to call"
+		}
 		if len(x.Symptoms) > 0 {
 			head += "; what its latencies depend on:"
 		}

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"pitot/internal/report/reasons"
+	"pitot/internal/results/metric"
 	"pitot/internal/results/record"
 	"pitot/internal/results/result"
 	"pitot/internal/say"
@@ -175,7 +177,7 @@ func sloSentence(p *result.Point) string {
 	if p.Outcome == result.Unstable && p.Throughput.RequestsPerS != nil {
 		return fmt.Sprintf("%s, its queue grew at %s answered/s", word, say.Quantity(*p.Throughput.RequestsPerS))
 	}
-	if text := decidingLimit(s); text != "" {
+	if text := decidingLimit(p); text != "" {
 		word += " (" + text + ")"
 	}
 	return word
@@ -183,7 +185,8 @@ func sloSentence(p *result.Point) string {
 
 // decidingLimit describes the limit that decides an SLO: the one that is missed by most, else the
 // one that is nearest to being missed.
-func decidingLimit(s *result.SLO) (text string) {
+func decidingLimit(p *result.Point) (text string) {
+	s := p.SLO
 	worst, share := -1., jointShares(s.Spec)
 	for i := range s.Limits {
 		l := &s.Limits[i]
@@ -200,7 +203,7 @@ func decidingLimit(s *result.SLO) (text string) {
 			ratio = *l.Value / max(l.Limit, 1e-9)
 		case l.Percentile > 0 && l.Value != nil:
 			ratio = *l.Value / l.Limit
-			is = fmt.Sprintf("%s %s of %s ms", name, say.QuantityNear(*l.Value, l.Limit), say.Decimal(l.Limit, 3))
+			is = fmt.Sprintf("%s %s%s of %s ms", name, fewLimitMark(p, l), say.QuantityNear(*l.Value, l.Limit), say.Decimal(l.Limit, 3))
 			if l.Met == result.No && *l.Value < l.Limit {
 				is, ratio = name+" over "+say.Decimal(l.Limit, 3)+" ms with failures counted", 1
 			}
@@ -220,6 +223,19 @@ func decidingLimit(s *result.SLO) (text string) {
 		text = goodShareText(s) + " of requests within all limits"
 	}
 	return text
+}
+
+// fewLimitMark marks the value of a limit on a percentile that rests on few samples.
+func fewLimitMark(p *result.Point, l *result.Limit) string {
+	if l.Class != "" || l.Percentile == 0 {
+		return ""
+	}
+	for _, c := range metric.Percentiles() {
+		if math.Abs(c.P-l.Percentile/100) < 1e-9 && caveatOf(p.Metrics.SummaryOf(l.Metric), c.Key) == fewSamples {
+			return "~"
+		}
+	}
+	return ""
 }
 
 // pointInterval says how sure the answer of one load is; unsure means that it says why that is not

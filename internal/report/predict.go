@@ -164,14 +164,14 @@ func errorToExpect(x *predict.Prediction) string {
 	case x.Deployment.Fitted != nil:
 		return "Calibrated by its profile: pitot fit printed its error on held-out runs. On loads unlike those it may be larger."
 	case e != nil:
-		near := fmt.Sprintf("Predictions, not measurements: 4 of 5 are within %.0f %% in TPOT and %.0f %% in TTFT, by %d public measurements of %d systems, %s with vLLM", e.TPOTPct, e.TTFTPct, e.Measurements, e.Systems, e.Of)
+		others := ""
 		if e.CoversAllSystems() {
-			near += ", and by those of all other kinds, since these are few"
+			others = ", and those of all other kinds, since these are few"
 		}
-		if e.KeptOut == 0 {
-			return near + ". The model was tuned on all of them." + fit
+		if e.KeptOut > 0 {
+			return fmt.Sprintf("Predictions, not measurements. Of %d public measurements that the model was not tuned on, TPOT was within %.0f %% in %.0f %%, TTFT within %.0f %% in %.0f %% (%s with vLLM%s).", e.KeptOut, e.TPOTPct, e.TPOTHoldsPct, e.TTFTPct, e.TTFTHoldsPct, e.Of, others) + fit
 		}
-		return near + fmt.Sprintf(". Of %d held-out measurements, %.0f %% are within that TPOT error and %.0f %% within that TTFT error.", e.KeptOut, e.TPOTHoldsPct, e.TTFTHoldsPct) + fit
+		return fmt.Sprintf("Predictions, not measurements: 4 of 5 are within %.0f %% in TPOT and %.0f %% in TTFT, by %d public measurements of %d systems, %s with vLLM%s. The model was tuned on all of them.", e.TPOTPct, e.TTFTPct, e.Measurements, e.Systems, e.Of, others) + fit
 	}
 	return fmt.Sprintf("Predictions of unknown error: there is no public measurement of such a system (%s). They may be off by tens of percent, in TTFT more than in TPOT.", x.Deployment.Accelerator.Name) + fit
 }

@@ -54,7 +54,7 @@ func (m *PointModel) addServer(run *result.Run, p *result.Point) {
 	}
 	kv := most(metric.ServerKVUse, metric.ServerKVUseMost, "")
 	if kv != "" {
-		kv = "KV cache " + kv
+		kv = "KV cache full to " + kv
 	}
 	line("Server", most(metric.ServerRunning, metric.ServerRunningMost, " running"),
 		most(metric.ServerWaiting, metric.ServerWaitingMost, " waiting"), kv, preemptions, with("", metric.ServerStepTokens, " tokens a step"))

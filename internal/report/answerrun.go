@@ -334,6 +334,9 @@ func (m *Model) runNotes() (notes []note) {
 	}
 	for i := range m.Points {
 		p := &m.Run.Points[i]
+		if text := m.Points[i].TooLow; text != "" {
+			warn(asSentence(text))
+		}
 		if p.SLO != nil && p.SLO.Near && p.Verdict != result.Invalid {
 			warn("Another run of this load may come out differently. A longer test decides.")
 		}
@@ -342,7 +345,11 @@ func (m *Model) runNotes() (notes []note) {
 				warn(text)
 			}
 		}
-		tell(m.Points[i].Remarks...)
+		for _, text := range m.Points[i].Remarks {
+			if text != m.Points[i].TooLow { // a warning has it
+				tell(text)
+			}
+		}
 		if late := lateSeconds(p); late > 0.1*(p.Seconds.Window+late) {
 			tell(fmt.Sprintf("the load settled %s late: %s were measured, not %s", say.Seconds(late), say.Seconds(p.Seconds.Window), say.Seconds(p.Seconds.Window+late)))
 		}

@@ -180,7 +180,8 @@ func (m *PointModel) metricLines(x *result.Metrics) (lines []line) {
 		addRow(&d, rowName(&d), d.Under != "", d.Key, d.Summary)
 	}
 	if tpot, k := x.SummaryOf(metric.TPOT), x.SummaryOf(metric.TokensPerChunk).Value("p50"); tpot != nil && tpot.Label != "" && k != nil && *k > 1 {
-		m.Remarks.addText("TPOT " + tpot.Label + "; at the median an event carries " + say.Quantity(*k) + " tokens, so it reads too low")
+		m.TooLow = "TPOT " + tpot.Label + "; at the median an event carries " + say.Quantity(*k) + " tokens, so it reads too low"
+		m.Remarks.addText(m.TooLow)
 	}
 	for _, why := range without.Keys {
 		m.Remarks.addText("no " + without.JoinNames(why) + ": " + why)

@@ -58,6 +58,7 @@ type PointModel struct {
 	Legend     texts      // of the marks in the tables, those that occur
 	ViewsAgree bool       // counted from when they were due and from when they were sent, latencies are the same
 	Remarks    texts      // what a reader must know of the numbers
+	TooLow     string     // that of them which says that a number reads too low, "" for none
 	Answers    []string   // of Remarks, those on questions
 	Server     []labelled // what servers and GPUs report, a line each
 	Cost       []labelled // what serving costs, in dollars and in energy, a line each

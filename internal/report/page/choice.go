@@ -96,7 +96,9 @@ func choiceSays(x *choose.Choice, o *choose.Option) []string {
 func (v *choiceView) writeBody(d *document) {
 	d.writeMarkup(`<section id="answer" class="answer" aria-labelledby="claim">
 <h1 id="claim">%s</h1>
-<ul class="facts">`, withoutBreaks(v.Sentence))
+`, withoutBreaks(v.Sentence))
+	d.putNonEmpty("<p class=\"warning\">%s</p>\n", withoutBreaks(v.Warning()))
+	d.writeMarkup(`<ul class="facts">`)
 	for _, line := range append(slices.Clone(v.Facts), v.Workload) {
 		label := ""
 		if line.Label != "" {

@@ -29,7 +29,7 @@ func WriteChoice(w io.Writer, m report.ChoiceModel, command []string) error {
 	}
 	v.Parts = []section{options}
 	x := m.Choice
-	return writePage(w, x.Model+" · choice", "choice of a deployment", x.Model+" · "+x.SLO, v.Parts, v.writeBody)
+	return writePage(w, v.Sentence, "choice of a deployment", x.Model+" · "+x.SLO, v.Parts, v.writeBody)
 }
 
 // mostDrawn is the number of options that have a line of their own in a chart.

@@ -60,11 +60,7 @@ func WriteComparison(w io.Writer, m report.ComparisonModel, command []string) er
 	}
 	v.Folded = len(v.Tables) > mostOpen
 	v.Launches = v.launchTable()
-	var words []string
-	for _, a := range m.Answers {
-		words = append(words, a.Word)
-	}
-	return writePage(w, m.Title+" · "+strings.Join(words, ", "), "comparison", joinFacts(m.Sides), v.Sections, v.writeBody)
+	return writePage(w, v.Sentence, "comparison", joinFacts(m.Sides), v.Sections, v.writeBody)
 }
 
 // verdictSentence is the verdict on all sides, and on two of them what it rests on.

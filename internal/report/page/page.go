@@ -68,7 +68,7 @@ func Write(w io.Writer, m report.Model, with Extra) error {
 	for _, p := range view.Points {
 		all = append(all, p.Sections...)
 	}
-	return writePage(w, view.Short+" · "+string(m.Headline.Verdict), view.Date, view.Title, all, view.writeBody)
+	return writePage(w, m.Headline.Sentence, view.Date, view.Title, all, view.writeBody)
 }
 
 // shell holds the parts around every page, whatever it shows.
@@ -139,7 +139,6 @@ type pageView struct {
 	Several  bool
 	Command  string
 	Config   string
-	Short    string // of the title
 	Date     string
 	Kind     string // "success", "flags" or "invalid"
 }
@@ -147,7 +146,6 @@ type pageView struct {
 func viewOf(m report.Model, with Extra) *pageView {
 	run := m.Run
 	v := &pageView{Model: m, Missing: with.Missing, Config: with.Config, Several: len(m.Points) > 1}
-	v.Short = cmp.Or(run.Target.Model, run.Target.Spec)
 	v.Date, _, _ = strings.Cut(run.Started, "T")
 	v.Command = say.ShellLine(run.Command)
 	v.Kind = map[result.Verdict]string{result.Valid: "valid", result.ValidWithFlags: "flags"}[run.Verdict]

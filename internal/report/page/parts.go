@@ -17,7 +17,7 @@ func (d *document) writeHead(s *shell, eyebrow, of string) {
 <meta name="generator" content="pitot">
 <link rel="icon" href="data:,">
 <title>%s · Pitot</title>
-<style>`, s.Policy, s.Tab)
+<style>`, s.Policy, strings.TrimSuffix(s.Tab, "."))
 	d.writeMarkup(s.CSS)
 	d.writeMarkup(`</style>
 </head>

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"pitot/internal/report/reasons"
+	"pitot/internal/results/metric"
 	"pitot/internal/results/record"
 	"pitot/internal/results/result"
 	"pitot/internal/say"
@@ -350,7 +352,11 @@ func pointFigures(p *result.Point) (list []Figure) {
 			continue
 		}
 		unit, tail := string(d.Unit), shownOf([]result.Point{*p}, d.Name)[1]
-		list = append(list, Figure{Name: d.Metric.Label + " p50", Value: cellText(d.Summary, "p50"), Unit: unit, Note: percentileName(tail) + " " + cellText(d.Summary, tail) + " " + unit})
+		shown, note := "p50", percentileName(tail)+" "+cellText(d.Summary, tail)+" "+unit
+		if key, limit := limitedPercentile(p.SLO, d.Name); key != "" && key != "p50" && cellText(d.Summary, key) != say.Unknown {
+			shown, note = key, "limit "+say.Exact(limit)+" ms, p50 "+cellText(d.Summary, "p50")
+		}
+		list = append(list, Figure{Name: d.Metric.Label + " " + percentileName(shown), Value: cellText(d.Summary, shown), Unit: unit, Note: note})
 	}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
 		f := Figure{Name: "Cost", Value: "$" + say.Quantity(*c.USDPerMOutput), Unit: "/M tok", Note: "output, at " + strings.TrimPrefix(strings.TrimPrefix(priceText(c), "at "), "the list price of ")}
@@ -363,6 +369,25 @@ func pointFigures(p *result.Point) (list []Figure) {
 		list = append(list, Figure{Name: "Energy", Value: say.Quantity(*e.JoulesPerOutputToken), Unit: "J per output token", Note: energyError(e)})
 	}
 	return list
+}
+
+// limitedPercentile returns the key of the percentile of a metric that an SLO limits for all
+// requests, and the limit. The key is "" where there is none.
+func limitedPercentile(s *result.SLO, name metric.Name) (key string, limit float64) {
+	if s == nil {
+		return "", 0
+	}
+	for _, l := range s.Limits {
+		if l.Metric != name || l.Class != "" {
+			continue
+		}
+		for _, p := range metric.Percentiles() {
+			if math.Abs(100*p.P-l.Percentile) < 1e-9 {
+				return p.Key, l.Limit
+			}
+		}
+	}
+	return "", 0
 }
 
 func (m *Model) headlineOverview(run *result.Run) {

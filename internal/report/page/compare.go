@@ -60,7 +60,11 @@ func WriteComparison(w io.Writer, m report.ComparisonModel, command []string) er
 	}
 	v.Folded = len(v.Tables) > mostOpen
 	v.Launches = v.launchTable()
-	return writePage(w, v.Sentence, "comparison", joinFacts(m.Sides), v.Sections, v.writeBody)
+	tab := v.Sentence
+	if !slices.ContainsFunc(m.Of.Sides, func(s compare.SideInfo) bool { return strings.Contains(tab, s.Name) }) {
+		tab = m.Title + ": " + tab
+	}
+	return writePage(w, tab, "comparison", joinFacts(m.Sides), v.Sections, v.writeBody)
 }
 
 // verdictSentence is the verdict on all sides, and on two of them what it rests on.

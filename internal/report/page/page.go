@@ -151,7 +151,7 @@ func viewOf(m report.Model, with Extra) *pageView {
 	v.Kind = map[result.Verdict]string{result.Valid: "valid", result.ValidWithFlags: "flags"}[run.Verdict]
 	if m.Overview != nil && len(run.Points) > 1 {
 		v.Sections = append(v.Sections, section{ID: "curve", Title: "The curve", Charts: curveCharts(run),
-			Text: "Each load has a window of its own. Latencies count from when a request was due.", Absent: "No load was measured well enough to draw."})
+			Notes: []string{"Each load has a window of its own. Latencies count from when a request was due."}, Absent: "No load was measured well enough to draw."})
 		if c := paretoCharts(run); len(c) > 0 {
 			v.Sections = append(v.Sections, section{ID: "pareto", Title: "Pareto front", Charts: c})
 		}

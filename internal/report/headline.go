@@ -326,6 +326,13 @@ func pointFigures(p *result.Point) (list []Figure) {
 	if p.Verdict == result.Invalid { // the others stand in the tables, and are nothing to read at a glance
 		return list
 	}
+	if f := p.Requests.Failed; f > 0 && p.Requests.Due > 0 && (p.Outcome == result.Failing || p.Outcome == result.Degraded) {
+		note := say.Count(f) + " failed"
+		if classes := ByCount(p.Requests.Errors); len(classes) > 0 {
+			note = say.Truncate(say.Count(p.Requests.Errors[classes[0]])+" "+say.PlainLine(classes[0]), 40)
+		}
+		list = append(list, Figure{Name: "Errors", Value: say.Percent(float64(f) / float64(p.Requests.Due)), Note: note})
+	}
 	if g := goodputOfPoint(p); g != nil {
 		list = append(list, Figure{Name: "Goodput", Value: say.Quantity(g.RequestsPerS), Unit: "req/s", Note: "within the SLO"})
 	}

@@ -94,6 +94,9 @@ func (v *pageView) writeAnswer(d *document) {
 	if because == "" && !v.Several {
 		because = "all checks passed"
 	}
+	if note := v.VerdictNote(); note != "" {
+		because += ": " + note
+	}
 	d.writeMarkup(`
 <p class="verdict">Measurement <strong class="chip">%s</strong> `, string(v.Headline.Verdict))
 	if v.Run.Environment.Stamps == "virtual" {

@@ -673,19 +673,45 @@ func timeCharts(prefix string, s *Series) []*chart {
 		return drawn{Name: name, Tone: tone, X: told.X, Y: told.Y}
 	}
 	per := "Bins of " + say.Seconds(s.Bin) + "; warm-up and the time after the window are shaded."
+	flow := "Requests due, served and not served"
 	lost := bins("not served", 2, s.Lost)
 	if !slices.ContainsFunc(s.Lost, func(n float64) bool { return n > 0 }) {
-		lost.Y = nil
+		lost.Y, flow = nil, "Requests due and served"
 	}
 	errors := scatter("errors", "Requests that were not served", "When it was known, and how long after they were due.", "After due")
 	for k, class := range slices.Sorted(maps.Keys(s.Errors)) {
 		d := s.Errors[class]
 		errors.Series = append(errors.Series, drawn{Name: say.PlainLine(cmp.Or(class, "no class")), Kind: "dots", Tone: k%5 + 1, Shape: min(k/5, 2), X: d.X, Y: d.Y})
 	}
+	late, atOnce := 0, 0 // failures by whether they took time
+	for _, d := range errors.Series {
+		for _, y := range d.Y {
+			if y > 0 {
+				late++
+			} else {
+				atOnce++
+			}
+		}
+	}
+	if len(errors.Series) == 1 {
+		errors.Note += " All are " + errors.Series[0].Name + "."
+	}
+	switch {
+	case atOnce == 0:
+	case late > 0:
+		errors.Y = axisFromZero("After due", "ms") // an axis of logarithms has no 0
+	default: // they would all lie on the axis
+		var names []string
+		for _, d := range errors.Series {
+			names = append(names, d.Name)
+		}
+		per += " All failures came 0 ms after the request was due: " + say.List(names...) + "."
+		errors = nil
+	}
 	cache := strip("line", "kv", "KV cache in use", "", "Reported by the server, for its fullest replica; 1 is all of it.", line("in use", 3, s.KVUse))
 	cache.Y.Max = new(1.0)
 	return drawableCharts(
-		strip("step", "flow", "Requests due and served", "req/s", per, bins("due", 5, s.Due), bins("served", 1, s.Served), lost),
+		strip("step", "flow", flow, "req/s", per, bins("due", 5, s.Due), bins("served", 1, s.Served), lost),
 		strip("step", "flight", "Requests in flight", "requests", "Time means, from due to done.", bins("in flight", 3, s.InFlight)),
 		strip("step", "rate", "Output tokens", "tok/s", "By when they came.", bins("output", 1, s.Tokens)),
 		scatter("first", "TTFT of each request", sampleNote(s.First, "request"), "TTFT", drawn{Name: "TTFT", Kind: "dots", Tone: 1, X: s.First.X, Y: s.First.Y}),
@@ -777,6 +803,9 @@ func tracesOf(t Traces) *traces {
 func rasterCharts(prefix string, s *Series) []*chart {
 	rows := func(id, title string, t Traces) *chart {
 		note := "One line a request, from when it was due: pale while it waits for its first token, then a tick for each chunk. Drag to zoom."
+		if slices.ContainsFunc(t.Requests, func(r Trace) bool { return r.Outcome != record.OK }) {
+			note += " An orange dot: it was not served."
+		}
 		if n := len(t.Requests); n < t.Wanted {
 			note = fmt.Sprintf("%d of %d, for the size of this page. ", n, t.Wanted) + note
 		}

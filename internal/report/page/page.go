@@ -204,6 +204,19 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 			absent = "Not drawn: " + report.ReasonText(e.NoSteadyState()) + ", so this load has no distribution."
 		}
 	}
+	if p.Outcome == result.Failing { // what was not served comes before the latencies of the rest
+		var first []*chart
+		times = slices.DeleteFunc(times, func(c *chart) bool {
+			lost := c.ID == prefix+"flow" || c.ID == prefix+"errors"
+			if lost {
+				first = append(first, c)
+			}
+			return lost
+		})
+		if len(first) > 0 {
+			addSection("served", "Requests served and failed", "", first, "")
+		}
+	}
 	tables := []captioned{{"Percentiles, ms" + legendOf(m), m.Latencies}}
 	if m.Intervals != nil {
 		tables = append(tables, captioned{"Intervals", *m.Intervals})

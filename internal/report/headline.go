@@ -501,6 +501,7 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 			note = "missed at " + say.Decimal(loads[next].load, 3) + "; " + note
 		}
 		m.addFigure("SLO met up to", say.Decimal(loads[held].load, 3), unit, note)
+		m.addLimitedFigure(run, loads[held].load)
 	}
 	if k.Knee != nil {
 		note := ""
@@ -508,10 +509,6 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 			note = fromTo(*k.Knee.Resampled) + " by resampling the loads"
 		}
 		m.addFigure("Knee", say.Quantity(k.Knee.Load), unit, note)
-	}
-	if at := mostGoodput(run); at >= 0 {
-		p := &run.Points[at]
-		m.addFigure("Most goodput", say.Quantity(p.Goodput.RequestsPerS), "req/s", "at "+say.Quantity(p.Load.Value())+" "+unit+", within the SLO")
 	}
 	if s := k.Saturation; s != nil {
 		note := ""
@@ -529,9 +526,44 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 		m.addFigure("Lowest cost", "$"+say.Quantity(usd), "/M tok", "output, "+note)
 	}
 	if k.UnstableFrom != nil {
-		m.addFigure("Unstable from", say.Quantity(*k.UnstableFrom), unit, "the queue grows")
+		m.addFigure("Queue grows from", say.Quantity(*k.UnstableFrom), unit, "more comes than is served")
 	}
 }
+
+// addLimitedFigure adds the first percentile that the SLO limits, at a load of a sweep.
+func (m *Model) addLimitedFigure(run *result.Run, load float64) {
+	for i := range run.Points {
+		p := &run.Points[i]
+		if p.Load.Value() != load || p.SLO == nil {
+			continue
+		}
+		for _, l := range p.SLO.Limits {
+			d := metric.All().Find(l.Metric)
+			key, limit := limitedPercentile(p.SLO, l.Metric)
+			if value := cellText(p.Metrics.SummaryOf(l.Metric), key); d != nil && key != "" && value != say.Unknown {
+				m.addFigure(d.Label+" "+percentileName(key), value, string(d.Unit), "limit "+say.Exact(limit)+" "+string(d.Unit)+", at "+say.Decimal(load, 3)+" "+p.Load.Unit())
+				return
+			}
+		}
+		return
+	}
+}
+
+// SLOBoundary returns the highest load of a sweep that met the SLO below the first that missed it,
+// and that one. Each is nil where there is none.
+func SLOBoundary(run *result.Run) (met, missed *float64) {
+	loads, held, next := judgedLoads(run)
+	if held >= 0 {
+		met = &loads[held].load
+	}
+	if next >= 0 {
+		missed = &loads[next].load
+	}
+	return met, missed
+}
+
+// QueueGrows marks a load whose queue grew all the time.
+const QueueGrows = "queue grows"
 
 // judgedLoad is a load of a sweep, held against the SLO.
 type judgedLoad struct {

@@ -116,7 +116,7 @@ func toneClass(word string) string {
 	switch word {
 	case string(result.Fail), string(result.Invalid), string(result.Failing), compare.Slower, compare.Worse:
 		return "bad"
-	case string(result.Flag), string(stats.Unstable):
+	case string(result.Flag), string(stats.Unstable), report.QueueGrows:
 		return "warn"
 	case compare.Faster, compare.Better:
 		return "good"

@@ -105,8 +105,15 @@ func (d *document) writeSection(s *section) {
 	}
 }
 
+// mostWide is the number of columns that a table has room for at full size.
+const mostWide = 12
+
 func (d *document) writeTable(t captioned) {
-	d.writeMarkup(`<div class="scroll" tabindex="0" role="region" aria-label="%s"><table><caption><span>%s</span></caption><thead><tr>`, t.Caption, t.Caption)
+	dense := ""
+	if len(t.Table.Head) > mostWide {
+		dense = " dense"
+	}
+	d.writeMarkup(`<div class="scroll%s" tabindex="0" role="region" aria-label="%s"><table><caption><span>%s</span></caption><thead><tr>`, dense, t.Caption, t.Caption)
 	for _, name := range t.Table.Head {
 		if name == "" {
 			d.writeMarkup(`<td></td>`)

@@ -289,7 +289,9 @@
       for (const v of ticks(x, Math.floor((width - box.l - box.r) / 62))) {
         const p = px(x(v)), text = tickText(v, spec.x), half = text.length * 3.4;
         const at = Math.min(Math.max(p, half + 1), width - half - 1); // none is cut off
-        if (spec.kind === 'rows') svg('path', {d: `M${p} ${box.t}V${height - box.b}`, class: v === 0 && signed(spec.x) ? 'tick' : 'grid'}, g);
+        // In a narrow chart a line stops at the words above each row.
+        const d = this.stacked ? spec.rows.map((_, i) => `M${p} ${box.t + i * this.tall + 18}V${box.t + (i + 1) * this.tall}`).join('') : `M${p} ${box.t}V${height - box.b}`;
+        if (spec.kind === 'rows') svg('path', {d, class: v === 0 && signed(spec.x) ? 'tick' : 'grid'}, g);
         svg('path', {d: `M${p} ${height - box.b}v4`, class: 'tick'}, g);
         if (at - half < taken + 4) continue; // nor runs into the one before
         taken = at + half;

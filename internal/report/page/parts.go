@@ -1,6 +1,9 @@
 package page
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // What pages have in common.
 
@@ -109,11 +112,12 @@ func (d *document) writeSection(s *section) {
 const mostWide = 12
 
 func (d *document) writeTable(t captioned) {
+	d.tables++ // a number makes its name unique on the page
 	dense := ""
 	if len(t.Table.Head) > mostWide {
 		dense = " dense"
 	}
-	d.writeMarkup(`<div class="scroll%s" tabindex="0" role="region" aria-label="%s"><table><caption><span>%s</span></caption><thead><tr>`, dense, t.Caption, t.Caption)
+	d.writeMarkup(`<div class="scroll%s" tabindex="0" role="region" aria-label="%s"><table><caption><span>%s</span></caption><thead><tr>`, dense, "Table "+strconv.Itoa(d.tables)+": "+t.Caption, t.Caption)
 	for _, name := range t.Table.Head {
 		if name == "" {
 			d.writeMarkup(`<td></td>`)

@@ -111,13 +111,19 @@ func (d *document) writeSection(s *section) {
 // mostWide is the number of columns that a table has room for at full size.
 const mostWide = 12
 
+// mostUnbroken is the number of rows of a table that stays on one page of paper.
+const mostUnbroken = 14
+
 func (d *document) writeTable(t captioned) {
 	d.tables++ // a number makes its name unique on the page
-	dense := ""
+	looks := ""
 	if len(t.Table.Head) > mostWide {
-		dense = " dense"
+		looks = " dense"
 	}
-	d.writeMarkup(`<div class="scroll%s" tabindex="0" role="region" aria-label="%s"><table><caption><span>%s</span></caption><thead><tr>`, dense, "Table "+strconv.Itoa(d.tables)+": "+t.Caption, t.Caption)
+	if len(t.Table.Rows) <= mostUnbroken {
+		looks += " short"
+	}
+	d.writeMarkup(`<div class="scroll%s" tabindex="0" role="region" aria-label="%s"><table><caption><span>%s</span></caption><thead><tr>`, looks, "Table "+strconv.Itoa(d.tables)+": "+t.Caption, t.Caption)
 	for _, name := range t.Table.Head {
 		if name == "" {
 			d.writeMarkup(`<td></td>`)

@@ -380,7 +380,7 @@
         const a = px(x(s.px[i])), b = px(y(s.py[i]));
         if (s.kind === 'step') {
           // A distribution rises at its value; a rate holds for its whole bin.
-          const rises = this.spec.y.scale === 'odds' && i === 0;
+          const rises = this.spec.y.scale === 'odds' && i === 0 && b < bottom;
           d += pen ? `H${a}V${b}` : rises ? `M${a} ${bottom}V${b}` : `M${a} ${b}`;
           if (this.spec.y.scale !== 'odds' && i === n - 1) d += `H${px(x(known(this.spec.x.max) ? this.spec.x.max : s.px[i]))}`;
         } else d += (pen ? 'L' : 'M') + a + ' ' + b;

@@ -141,11 +141,27 @@ func (m *PointModel) errorFacts() (facts []labelled) {
 	return facts
 }
 
+// notTheServer says of what a verdict is where a server failed.
+const notTheServer = "the measurement is sound, the server failed"
+
+// isFailedServer reports whether the server failed in a measurement that shows it.
+func isFailedServer(p *result.Point) bool {
+	return p.Outcome == result.Failing && !shapedByLimits(p) && p.Verdict != result.Invalid
+}
+
+// VerdictNote says of what the verdict on a run of one point is where its server failed. It is ""
+// for other runs.
+func (m *Model) VerdictNote() string {
+	if len(m.Run.Points) == 1 && isFailedServer(&m.Run.Points[0]) {
+		return notTheServer
+	}
+	return ""
+}
+
 // measurementFact says what the measurement itself is worth. It is never green: it says nothing
 // about the server.
 func (m *PointModel) measurementFact(p *result.Point, e result.Environment) labelled {
 	f := labelled{Label: "Measurement", Value: []string{string(m.Verdict)}}
-	failing := p.Outcome == result.Failing && !shapedByLimits(p)
 	if len(m.Because) > 0 {
 		f.Value[0] += " (" + strings.Join(m.Because, ", ") + ")"
 		f.Color = yellow
@@ -153,8 +169,8 @@ func (m *PointModel) measurementFact(p *result.Point, e result.Environment) labe
 	if m.Verdict == result.Invalid {
 		f.Color = red
 	}
-	if failing && m.Verdict != result.Invalid {
-		f.Value[0] += ": the measurement is sound, the server failed"
+	if isFailedServer(p) {
+		f.Value[0] += ": " + notTheServer
 	}
 	f.Value = append(f.Value, m.ChecksPassed())
 	if e.Stamps == "virtual" {

@@ -396,7 +396,7 @@ func loadMark(run *result.Run, i int) string {
 	case p.EndedEarly:
 		return "overloaded"
 	case p.Stability == stats.Unstable:
-		return "queue grows"
+		return QueueGrows
 	case verifiedAt(run, p) != nil:
 		return "verified"
 	case c == nil && p.SLO != nil && p.SLO.Met == result.Yes:

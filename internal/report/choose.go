@@ -20,6 +20,9 @@ import (
 // "On an H100 and an H200").
 const realServers = "On the two real servers that Pitot measured, TPOT was within 19 % and TTFT up to 3.1 times as long, because the CPU of one was slow."
 
+// predictions warns that the numbers of a choice were not measured.
+const predictions = "Predictions, not measurements. " + realServers + " No probability here includes that."
+
 // ChoiceModel holds what a report shows of a choice.
 type ChoiceModel struct {
 	Answer   string       // which deployment, for how much
@@ -544,6 +547,15 @@ func briefOptions(x *choose.Choice) (t Table, legend []string) {
 	return t, legend
 }
 
+// Warning says that the numbers are predictions, and how far off they were. It is "" for a choice
+// without options.
+func (m ChoiceModel) Warning() string {
+	if len(m.Options.Rows) == 0 {
+		return ""
+	}
+	return predictions
+}
+
 // WriteTerminal writes the model for a terminal.
 func (m ChoiceModel) WriteTerminal(w io.Writer, s Style) error {
 	return writeFitting(w, s, m.writeTo)
@@ -577,7 +589,7 @@ func (m ChoiceModel) writeTo(p *printer) {
 		} else {
 			p.writePainted(dim, legend...)
 		}
-		notes = append(notes, note{Text: "Predictions, not measurements. " + realServers + " No probability above includes that.", Warning: true})
+		notes = append(notes, note{Text: m.Warning(), Warning: true})
 	}
 	for _, r := range m.Remarks {
 		notes = append(notes, note{Text: asSentence(r)})

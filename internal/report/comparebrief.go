@@ -170,6 +170,14 @@ func (m *ComparisonModel) briefFacts() (facts []labelled) {
 	return facts
 }
 
+// SLOLines says which side met the SLO, a line for each load at which the sides differ in it.
+func (m *ComparisonModel) SLOLines() (lines []string) {
+	for _, f := range m.sloFacts() {
+		lines = append(lines, "SLO: "+strings.Join(f.Value, ", "))
+	}
+	return lines
+}
+
 // sloFacts say which side met the SLO at the loads where sides differ in it.
 func (m *ComparisonModel) sloFacts() (facts []labelled) {
 	label := "SLO"

@@ -114,6 +114,14 @@ func buildDecision(run *result.Run, x *inspect.Explanation) *Decision {
 			}
 		}
 	}
+	if last.State == "pass" && p.SLO.Near {
+		last.State, last.Says = "open", nearlyMissed
+		if found != nil && len(found.Symptoms) > 0 && found.Symptoms[0].Primary.Cause != explain.Unknown {
+			s := &found.Symptoms[0]
+			last.Says = pointSentence(run, x, found)
+			last.Then = say.Sentence(symptomName(s.Symptom) + ": " + causesOf(found, s) + confidenceText(&s.Primary))
+		}
+	}
 	d.Steps = append(d.Steps, last)
 	return d
 }

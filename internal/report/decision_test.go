@@ -25,6 +25,7 @@ func TestDecision(t *testing.T) {
 	}
 	with := func(p result.Point, change func(*result.Point)) result.Point { change(&p); return p }
 	degraded := func(p *result.Point) { p.Outcome = result.Degraded }
+	near := func(p *result.Point) { p.SLO.Near = true }
 	invalid := func(p *result.Point) { p.Verdict = result.Invalid }
 	refused := &inspect.Explanation{Points: []inspect.ExplainedPoint{{Limited: "the server's rate limits: they refused 3 of 9 requests"}}}
 	found := func(at int, m metric.Name, c explain.Cause) *inspect.Explanation {
@@ -51,6 +52,7 @@ func TestDecision(t *testing.T) {
 		{"more than is served", []result.Point{point(1, result.Yes, result.Yes, stats.Unstable)}, nil, "1.00 req/s", "pass pass miss none none", ""},
 		{"refused, not late", []result.Point{with(point(1, result.No, result.Yes, stats.Stable), degraded)}, refused, "1.00 req/s", "miss pass miss none none", ""},
 		{"a window that is INVALID", []result.Point{with(point(1, result.No, result.Yes, stats.Stable), invalid), point(2, result.Yes, result.Yes, stats.Stable)}, nil, "2.00 req/s", "pass pass pass none pass", ""},
+		{"met, and near the limit", []result.Point{with(point(1, result.Yes, result.Yes, stats.Stable), near)}, nil, "1.00 req/s", "pass pass pass none open", ""},
 		{"not decided", []result.Point{point(1, result.Undecided, result.Yes, stats.Stable)}, nil, "1.00 req/s", "open pass pass none open", ""},
 	} {
 		d := buildDecision(&result.Run{Points: c.points}, c.x)

@@ -210,6 +210,13 @@ func isNear(run *result.Run, point int) bool {
 	return point >= 0 && point < len(run.Points) && run.Points[point].SLO != nil && run.Points[point].SLO.Near
 }
 
+// nearlyMissed says that a load met its SLO, and that another run may not. limitsNext comes before
+// a cause.
+const (
+	nearlyMissed = "The SLO was met in this run, too close to call."
+	limitsNext   = " This limits a higher load."
+)
+
 // pointSentence returns the meaning of a finding, given whether the load met its SLO.
 func pointSentence(run *result.Run, x *inspect.Explanation, p *inspect.ExplainedPoint) string {
 	if p.OtherFailure() != "" || len(p.Symptoms) == 0 {
@@ -220,11 +227,11 @@ func pointSentence(run *result.Run, x *inspect.Explanation, p *inspect.Explained
 	case d.Primary.Cause == explain.Unknown:
 		return say.Sentence(strings.TrimPrefix(d.Primary.Claim, explain.UnknownBecause))
 	case p.Met == result.Yes && isNear(run, p.Index):
-		return "The SLO was met in this run, too close to call. This limits a higher load."
+		return nearlyMissed + limitsNext
 	case p.Met == result.Yes && d.IsLightLoad():
 		return "The SLO is met here, and twice the load would hardly change " + symptomName(d.Symptom) + "."
 	case p.Met == result.Yes:
-		return "The SLO is met here, so nothing has to change. This limits a higher load."
+		return "The SLO is met here, so nothing has to change." + limitsNext
 	case p.Met == result.No:
 		return "The SLO is not met here."
 	case p.Met == result.Undecided:

@@ -340,6 +340,13 @@ func pointFigures(p *result.Point) (list []Figure) {
 	if p.Verdict == result.Invalid { // the others stand in the tables, and are nothing to read at a glance
 		return list
 	}
+	if f := p.Requests.Failed; f > 0 && p.Requests.Due > 0 && (p.Outcome == result.Failing || p.Outcome == result.Degraded) {
+		note := say.Count(f) + " failed"
+		if classes := ByCount(p.Requests.Errors); len(classes) > 0 {
+			note = say.Truncate(say.Count(p.Requests.Errors[classes[0]])+" "+say.PlainLine(classes[0]), 40)
+		}
+		list = append(list, Figure{Name: "Errors", Value: say.Percent(float64(f) / float64(p.Requests.Due)), Note: note})
+	}
 	if g := goodputOfPoint(p); g != nil {
 		list = append(list, Figure{Name: "Goodput", Value: say.Quantity(g.RequestsPerS), Unit: "req/s", Note: "within the SLO"})
 	}
@@ -366,7 +373,11 @@ func pointFigures(p *result.Point) (list []Figure) {
 			continue
 		}
 		unit, tail := string(d.Unit), shownOf([]result.Point{*p}, d.Name)[1]
-		list = append(list, Figure{Name: d.Metric.Label + " p50", Value: cellText(d.Summary, "p50"), Unit: unit, Note: percentileName(tail) + " " + cellText(d.Summary, tail) + " " + unit})
+		shown, note := "p50", percentileName(tail)+" "+cellText(d.Summary, tail)+" "+unit
+		if key, limit := limitedPercentile(p.SLO, d.Name); key != "" && key != "p50" && cellText(d.Summary, key) != say.Unknown {
+			shown, note = key, "limit "+say.Exact(limit)+" ms, p50 "+cellText(d.Summary, "p50")
+		}
+		list = append(list, Figure{Name: d.Metric.Label + " " + percentileName(shown), Value: cellText(d.Summary, shown), Unit: unit, Note: note})
 	}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
 		f := Figure{Name: "Cost", Value: "$" + say.Quantity(*c.USDPerMOutput), Unit: "/M tok", Note: "output, at " + strings.TrimPrefix(strings.TrimPrefix(priceText(c), "at "), "the list price of ")}
@@ -379,6 +390,25 @@ func pointFigures(p *result.Point) (list []Figure) {
 		list = append(list, Figure{Name: "Energy", Value: say.Quantity(*e.JoulesPerOutputToken), Unit: "J per output token", Note: energyError(e)})
 	}
 	return list
+}
+
+// limitedPercentile returns the key of the percentile of a metric that an SLO limits for all
+// requests, and the limit. The key is "" where there is none.
+func limitedPercentile(s *result.SLO, name metric.Name) (key string, limit float64) {
+	if s == nil {
+		return "", 0
+	}
+	for _, l := range s.Limits {
+		if l.Metric != name || l.Class != "" {
+			continue
+		}
+		for _, p := range metric.Percentiles() {
+			if math.Abs(100*p.P-l.Percentile) < 1e-9 {
+				return p.Key, l.Limit
+			}
+		}
+	}
+	return "", 0
 }
 
 func (m *Model) headlineOverview(run *result.Run) {
@@ -485,6 +515,7 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 			note = "missed at " + say.Decimal(loads[next].load, 3) + "; " + note
 		}
 		m.addFigure("SLO met up to", say.Decimal(loads[held].load, 3), unit, note)
+		m.addLimitedFigure(run, loads[held].load)
 	}
 	if k.Knee != nil {
 		note := ""
@@ -492,10 +523,6 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 			note = fromTo(*k.Knee.Resampled) + " by resampling the loads"
 		}
 		m.addFigure("Knee", say.Quantity(k.Knee.Load), unit, note)
-	}
-	if at := mostGoodput(run); at >= 0 {
-		p := &run.Points[at]
-		m.addFigure("Most goodput", say.Quantity(p.Goodput.RequestsPerS), "req/s", "at "+say.Quantity(p.Load.Value())+" "+unit+", within the SLO")
 	}
 	if s := k.Saturation; s != nil {
 		note := ""
@@ -513,9 +540,44 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 		m.addFigure("Lowest cost", "$"+say.Quantity(usd), "/M tok", "output, "+note)
 	}
 	if k.UnstableFrom != nil {
-		m.addFigure("Unstable from", say.Quantity(*k.UnstableFrom), unit, "the queue grows")
+		m.addFigure("Queue grows from", say.Quantity(*k.UnstableFrom), unit, "more comes than is served")
 	}
 }
+
+// addLimitedFigure adds the first percentile that the SLO limits, at a load of a sweep.
+func (m *Model) addLimitedFigure(run *result.Run, load float64) {
+	for i := range run.Points {
+		p := &run.Points[i]
+		if p.Load.Value() != load || p.SLO == nil {
+			continue
+		}
+		for _, l := range p.SLO.Limits {
+			d := metric.All().Find(l.Metric)
+			key, limit := limitedPercentile(p.SLO, l.Metric)
+			if value := cellText(p.Metrics.SummaryOf(l.Metric), key); d != nil && key != "" && value != say.Unknown {
+				m.addFigure(d.Label+" "+percentileName(key), value, string(d.Unit), "limit "+say.Exact(limit)+" "+string(d.Unit)+", at "+say.Decimal(load, 3)+" "+p.Load.Unit())
+				return
+			}
+		}
+		return
+	}
+}
+
+// SLOBoundary returns the highest load of a sweep that met the SLO below the first that missed it,
+// and that one. Each is nil where there is none.
+func SLOBoundary(run *result.Run) (met, missed *float64) {
+	loads, held, next := judgedLoads(run)
+	if held >= 0 {
+		met = &loads[held].load
+	}
+	if next >= 0 {
+		missed = &loads[next].load
+	}
+	return met, missed
+}
+
+// QueueGrows marks a load whose queue grew all the time.
+const QueueGrows = "queue grows"
 
 // judgedLoad is a load of a sweep, held against the SLO.
 type judgedLoad struct {

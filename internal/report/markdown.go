@@ -53,7 +53,7 @@ func (m *Model) writeHeadline(p *markdown) {
 	var t Table
 	var row []string
 	for _, f := range m.Figures {
-		t.Head = append(t.Head, f.Name+", "+f.Unit)
+		t.Head = append(t.Head, strings.Join(nonEmpty(f.Name, f.Unit), ", "))
 		row = append(row, f.Value)
 	}
 	t.Rows = [][]string{row}

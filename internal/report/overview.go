@@ -317,7 +317,7 @@ func (o *Overview) addLoadTable(run *result.Run) {
 		case p.EndedEarly:
 			mark, hopeless = "hopeless", true
 		case p.Stability == stats.Unstable:
-			mark = "unstable"
+			mark = QueueGrows
 		case inPart(run, p):
 			mark, partly = "in part", true
 		}

@@ -94,9 +94,15 @@ func (v *pageView) writeAnswer(d *document) {
 	if because == "" && !v.Several {
 		because = "all checks passed"
 	}
+	if note := v.VerdictNote(); note != "" {
+		because += ": " + note
+	}
 	d.writeMarkup(`
-<p class="verdict">Measurement <strong class="chip">%s</strong> %s</p>
-`, string(v.Headline.Verdict), because)
+<p class="verdict">Measurement <strong class="chip">%s</strong> `, string(v.Headline.Verdict))
+	if v.Run.Environment.Stamps == "virtual" {
+		d.writeMarkup(`<span class="chip simulated">simulated</span> `)
+	}
+	d.writeMarkup("%s</p>\n", because)
 	d.putEach("", "<p class=\"warning\">%s</p>\n", "", v.Warnings)
 	d.writeMarkup("\n")
 	d.putEach("", "<p class=\"warning\">%s</p>\n", "", v.Missing)
@@ -166,15 +172,19 @@ func (v *pageView) writeMeanTTFT(d *document) {
 	for _, p := range parts {
 		text = append(text, p.Name+" "+say.Quantity(p.MS)+" ms")
 	}
-	label := "Mean TTFT = " + strings.Join(text, " + ")
-	d.writeMarkup(`<p>%s</p><svg class="parts" viewBox="0 0 100 4" preserveAspectRatio="none" role="img" aria-label="%s">`, label, label)
+	label := "Mean TTFT of requests that ended in the window = " + strings.Join(text, " + ")
+	d.writeMarkup(`<p>Mean TTFT of requests that ended in the window, from left to right:</p><svg class="parts" viewBox="0 0 100 4" preserveAspectRatio="none" role="img" aria-label="%s">`, label)
 	at := 0.
 	for i, p := range parts {
 		width := 100 * max(p.MS, 0) / total
 		d.writeMarkup(`<rect class="%s" x="%s" y="0" width="%s" height="4"/>`, "t"+strconv.Itoa(i+1), say.Decimal(at, 2), say.Decimal(max(width-.2, 0), 2))
 		at += width
 	}
-	d.writeMarkup("</svg>\n")
+	d.writeMarkup(`</svg><p class="key">`)
+	for i := range parts {
+		d.writeMarkup(`<span class="%s"><i></i>%s</span>`, "t"+strconv.Itoa(i+1), text[i])
+	}
+	d.writeMarkup("</p>\n")
 }
 
 // runChecks writes the outcome of the checks of all loads.

@@ -17,7 +17,6 @@ import (
 	"pitot/internal/results/record"
 	"pitot/internal/results/result"
 	"pitot/internal/say"
-	"pitot/internal/stats"
 )
 
 // A chart is what page.js draws, and what the table behind it and its CSV hold.
@@ -221,6 +220,37 @@ func loadUnit(run *result.Run) string {
 	return "req/s"
 }
 
+// toneOf is the colour of a metric, the same in all charts.
+func toneOf(name metric.Name) int {
+	switch name {
+	case metric.TTFT:
+		return 1
+	case metric.TPOT:
+		return 2
+	case metric.ICL:
+		return 3
+	case metric.Stall:
+		return 4
+	case metric.E2E:
+		return 6
+	}
+	return 5
+}
+
+// limitTone is the colour of a limit of a search: that of its metric.
+func limitTone(run *result.Run, spec string) int {
+	for i := range run.Points {
+		if s := run.Points[i].SLO; s != nil {
+			for _, l := range s.Limits {
+				if say.PlainLine(l.Spec) == say.PlainLine(spec) {
+					return toneOf(l.Metric)
+				}
+			}
+		}
+	}
+	return toneOf("")
+}
+
 // curveCharts returns the charts over load.
 func curveCharts(run *result.Run) []*chart {
 	order, at := loadsOf(run)
@@ -230,7 +260,7 @@ func curveCharts(run *result.Run) []*chart {
 		c := &chart{ID: m.ID(), Title: m.Label + " over load", X: over, Y: logAxis(m.Label, string(m.Unit)), Marks: slices.Clone(marks),
 			Note: "Percentiles of " + m.Label + " at each load. Where the queue grows there is no steady state, and no value."}
 		for k, key := range []string{"p50", "p95", "p99"} {
-			d := drawn{Name: key, Kind: "line", Tone: k + 1}
+			d := drawn{Name: key, Kind: "line", Tone: toneOf(m.Name), Dash: 2 - k}
 			for n, i := range order {
 				y, lo, hi, few := math.NaN(), math.NaN(), math.NaN(), false
 				if s := run.Points[i].Metrics.SummaryOf(m.Name); s != nil {
@@ -254,6 +284,9 @@ func curveCharts(run *result.Run) []*chart {
 			}
 		}
 		c.Marks = append(c.Marks, limitMarks("y", limitsOn(m.Name, limits)...)...)
+		if slices.ContainsFunc(c.Series, func(d drawn) bool { return d.Lo != nil }) {
+			c.Note += " Bars are 95 % intervals."
+		}
 		if c.hasFew() {
 			c.Note += hollowLegend
 		}
@@ -264,6 +297,9 @@ func curveCharts(run *result.Run) []*chart {
 			Note: "Throughput counts completed responses, goodput the requests within the SLO."}
 		if over.Scale == "log" {
 			c.Y.Scale, c.Y.Min = "log", nil
+		}
+		if c.Wide {
+			c.markBoundary(run)
 		}
 		for _, f := range []struct {
 			name       string
@@ -298,6 +334,28 @@ func curveCharts(run *result.Run) []*chart {
 		c.Group = "load"
 	}
 	return list
+}
+
+// markBoundary marks the loads between which the SLO is missed for the first time, and shades the
+// interval of its limit. The range of the knee gives way to it.
+func (c *chart) markBoundary(run *result.Run) {
+	met, missed := report.SLOBoundary(run)
+	if met == nil && missed == nil {
+		return
+	}
+	c.Marks = slices.Clone(c.Marks)
+	if x := run.Curve.Crossing; x != nil && (x.AtLeast != nil || x.AtMost != nil) {
+		c.Marks = slices.DeleteFunc(c.Marks, func(m mark) bool { return m.To != nil })
+		m := mark{Axis: "x", At: valueOr(x.AtLeast, 0), To: x.AtMost, Open: x.AtMost == nil, Tone: 3}
+		c.Marks = append([]mark{m}, c.Marks...)
+		c.Note += " Green: where the limit of the SLO lies, " + say.Percent(x.Level) + " sure."
+	}
+	if met != nil {
+		c.Marks = append(c.Marks, mark{Axis: "x", At: *met, Name: "SLO met", Tone: 3})
+	}
+	if missed != nil {
+		c.Marks = append(c.Marks, mark{Axis: "x", At: *missed, Name: "SLO missed", Tone: 2})
+	}
 }
 
 // windowValues are those of a metric of the window, at some points.
@@ -353,7 +411,13 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 				} else if probe.Point >= 0 && probe.Point < len(run.Points) && run.Points[probe.Point].SLO != nil && i < len(run.Points[probe.Point].SLO.Limits) {
 					name = say.PlainLine(run.Points[probe.Point].SLO.Limits[i].Spec)
 				}
-				list = append(list, drawn{Name: name, Kind: "dots", Tone: i%4 + 1})
+				limit := drawn{Name: name, Kind: "dots", Tone: limitTone(run, name)}
+				for _, other := range list { // of the same metric
+					if other.Tone == limit.Tone && limit.Shape < 2 {
+						limit.Shape++
+					}
+				}
+				list = append(list, limit)
 			}
 			due := probe.Requests
 			if i < len(probe.Due) {
@@ -374,10 +438,10 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 			c.Marks = append(c.Marks, mark{Axis: "y", At: 100 * share, Name: name, Tone: 4})
 		}
 	}
-	for i, l := range k.Limits {
+	for _, l := range k.Limits {
 		allow(l.Allowed)
 		if l.Curve != nil && l.Estimate != nil {
-			c.Series = append(c.Series, fittedCurve(l, i%4+1))
+			c.Series = append(c.Series, fittedCurve(l, limitTone(run, l.Spec)))
 		}
 	}
 	if len(k.Limits) == 0 && run.Points[0].SLO != nil { // bounds alone were found
@@ -478,7 +542,7 @@ func curveMarks(run *result.Run) (marks []mark) {
 			marks = append(marks, mark{Axis: "x", At: k.Load, Name: "knee", Tone: 1})
 		}
 		if c.UnstableFrom != nil {
-			marks = append(marks, mark{Axis: "x", At: *c.UnstableFrom, Open: true, Name: string(stats.Unstable), Tone: 2})
+			marks = append(marks, mark{Axis: "x", At: *c.UnstableFrom, Open: true, Name: report.QueueGrows, Tone: 2})
 		}
 	}
 	return marks
@@ -535,7 +599,7 @@ func attainmentChart(run *result.Run) []*chart {
 	c := &chart{ID: "attainment", Title: "Requests within the SLO", X: loadAxis(loadUnit(run), at), Y: shareAxis("Share of all due"),
 		Note: "Each limit by itself, and all of them jointly: two limits that hold for 99 % each need not hold for 99 % together."}
 	c.Marks = curveMarks(run)
-	joint := drawn{Name: "jointly", Kind: "line", Tone: 1, X: at}
+	joint := drawn{Name: "jointly", Kind: "line", Tone: 6, X: at}
 	var each []drawn
 	for _, i := range order {
 		s := run.Points[i].SLO
@@ -545,7 +609,7 @@ func attainmentChart(run *result.Run) []*chart {
 		joint.Y = append(joint.Y, 100*orNaN(s.Attained))
 		for k, l := range s.Limits {
 			if k >= len(each) {
-				each = append(each, drawn{Name: say.PlainLine(l.Spec), Kind: "line", Tone: k%4 + 2, X: at, Dash: 1})
+				each = append(each, drawn{Name: say.PlainLine(l.Spec), Kind: "line", Tone: toneOf(l.Metric), X: at, Dash: 1 + k%3})
 			}
 			each[k].Y = append(each[k].Y, 100*orNaN(l.Attained))
 		}
@@ -566,7 +630,7 @@ func spreadCharts(prefix string, p *result.Point, s *Series) []*chart {
 		if !ok || sum == nil || !sum.NoSteadyState().IsNone() {
 			return
 		}
-		title, tone := m.Label, len(list)%4+1
+		title, tone := m.Label, toneOf(m.Name)
 		c := &chart{ID: prefix + m.ID(), Title: title, X: logAxis(title, string(m.Unit)), Y: axis{Name: "At or below", Scale: "odds"}}
 		c.Note = "Cumulative distribution of " + say.Plural(int(x.N), "sample") + "; the axis stretches the tail."
 		d := drawn{Name: title, Kind: "step", Tone: tone, X: x.Value, Y: x.Share}
@@ -673,19 +737,45 @@ func timeCharts(prefix string, s *Series) []*chart {
 		return drawn{Name: name, Tone: tone, X: told.X, Y: told.Y}
 	}
 	per := "Bins of " + say.Seconds(s.Bin) + "; warm-up and the time after the window are shaded."
+	flow := "Requests due, served and not served"
 	lost := bins("not served", 2, s.Lost)
 	if !slices.ContainsFunc(s.Lost, func(n float64) bool { return n > 0 }) {
-		lost.Y = nil
+		lost.Y, flow = nil, "Requests due and served"
 	}
 	errors := scatter("errors", "Requests that were not served", "When it was known, and how long after they were due.", "After due")
 	for k, class := range slices.Sorted(maps.Keys(s.Errors)) {
 		d := s.Errors[class]
 		errors.Series = append(errors.Series, drawn{Name: say.PlainLine(cmp.Or(class, "no class")), Kind: "dots", Tone: k%5 + 1, Shape: min(k/5, 2), X: d.X, Y: d.Y})
 	}
+	late, atOnce := 0, 0 // failures by whether they took time
+	for _, d := range errors.Series {
+		for _, y := range d.Y {
+			if y > 0 {
+				late++
+			} else {
+				atOnce++
+			}
+		}
+	}
+	if len(errors.Series) == 1 {
+		errors.Note += " All are " + errors.Series[0].Name + "."
+	}
+	switch {
+	case atOnce == 0:
+	case late > 0:
+		errors.Y = axisFromZero("After due", "ms") // an axis of logarithms has no 0
+	default: // they would all lie on the axis
+		var names []string
+		for _, d := range errors.Series {
+			names = append(names, d.Name)
+		}
+		per += " All failures came 0 ms after the request was due: " + say.List(names...) + "."
+		errors = nil
+	}
 	cache := strip("line", "kv", "KV cache in use", "", "Reported by the server, for its fullest replica; 1 is all of it.", line("in use", 3, s.KVUse))
 	cache.Y.Max = new(1.0)
 	return drawableCharts(
-		strip("step", "flow", "Requests due and served", "req/s", per, bins("due", 5, s.Due), bins("served", 1, s.Served), lost),
+		strip("step", "flow", flow, "req/s", per, bins("due", 5, s.Due), bins("served", 1, s.Served), lost),
 		strip("step", "flight", "Requests in flight", "requests", "Time means, from due to done.", bins("in flight", 3, s.InFlight)),
 		strip("step", "rate", "Output tokens", "tok/s", "By when they came.", bins("output", 1, s.Tokens)),
 		scatter("first", "TTFT of each request", sampleNote(s.First, "request"), "TTFT", drawn{Name: "TTFT", Kind: "dots", Tone: 1, X: s.First.X, Y: s.First.Y}),
@@ -777,6 +867,9 @@ func tracesOf(t Traces) *traces {
 func rasterCharts(prefix string, s *Series) []*chart {
 	rows := func(id, title string, t Traces) *chart {
 		note := "One line a request, from when it was due: pale while it waits for its first token, then a tick for each chunk. Drag to zoom."
+		if slices.ContainsFunc(t.Requests, func(r Trace) bool { return r.Outcome != record.OK }) {
+			note += " An orange dot: it was not served."
+		}
 		if n := len(t.Requests); n < t.Wanted {
 			note = fmt.Sprintf("%d of %d, for the size of this page. ", n, t.Wanted) + note
 		}

@@ -29,7 +29,7 @@ func WriteChoice(w io.Writer, m report.ChoiceModel, command []string) error {
 	}
 	v.Parts = []section{options}
 	x := m.Choice
-	return writePage(w, x.Model+" · choice", "choice of a deployment", x.Model+" · "+x.SLO, v.Parts, v.writeBody)
+	return writePage(w, v.Sentence, "choice of a deployment", x.Model+" · "+x.SLO, v.Parts, v.writeBody)
 }
 
 // mostDrawn is the number of options that have a line of their own in a chart.
@@ -96,7 +96,9 @@ func choiceSays(x *choose.Choice, o *choose.Option) []string {
 func (v *choiceView) writeBody(d *document) {
 	d.writeMarkup(`<section id="answer" class="answer" aria-labelledby="claim">
 <h1 id="claim">%s</h1>
-<ul class="facts">`, withoutBreaks(v.Sentence))
+`, withoutBreaks(v.Sentence))
+	d.putNonEmpty("<p class=\"warning\">%s</p>\n", withoutBreaks(v.Warning()))
+	d.writeMarkup(`<ul class="facts">`)
 	for _, line := range append(slices.Clone(v.Facts), v.Workload) {
 		label := ""
 		if line.Label != "" {

@@ -24,7 +24,8 @@ type comparisonView struct {
 	Basis    string     // what changed or why that is not known, of two sides
 	Warned   string     // how often
 	ByEach   *captioned // what differs, of more than two sides
-	Sections []section  // curves and changes
+	Changes  []section  // forest plots
+	Curves   []section
 	Tables   []pairView
 	Folded   bool // each of the tables is behind a line of its own
 	Launches captioned
@@ -49,22 +50,22 @@ func WriteComparison(w io.Writer, m report.ComparisonModel, command []string) er
 	}
 	for i := range m.Of.Curves {
 		if s := v.curveSection(i); len(s.Charts) > 0 || s.Absent != "" {
-			v.Sections = append(v.Sections, s)
+			v.Curves = append(v.Curves, s)
 		}
 	}
 	for i := range m.Of.Verdicts {
-		v.Sections = append(v.Sections, v.changesSection(i))
+		v.Changes = append(v.Changes, v.changesSection(i))
 	}
 	for i := range m.Pairs {
 		v.Tables = append(v.Tables, v.pairSection(i))
 	}
 	v.Folded = len(v.Tables) > mostOpen
 	v.Launches = v.launchTable()
-	var words []string
-	for _, a := range m.Answers {
-		words = append(words, a.Word)
+	tab := v.Sentence
+	if !slices.ContainsFunc(m.Of.Sides, func(s compare.SideInfo) bool { return strings.Contains(tab, s.Name) }) {
+		tab = m.Title + ": " + tab
 	}
-	return writePage(w, m.Title+" · "+strings.Join(words, ", "), "comparison", joinFacts(m.Sides), v.Sections, v.writeBody)
+	return writePage(w, tab, "comparison", joinFacts(m.Sides), slices.Concat(v.Changes, v.Curves), v.writeBody)
 }
 
 // verdictSentence is the verdict on all sides, and on two of them what it rests on.
@@ -686,6 +687,7 @@ func (m *comparisonView) writeBody(d *document) {
 		}
 		d.writeMarkup("<p class=\"verdict\"><strong class=\"chip %s\">%s</strong> %s</p>\n", chipClass(a.Word), a.Word, more)
 	}
+	d.putEach(`<ul class="checks">`, `<li>%s</li>`, `</ul>`, m.SLOLines())
 	if len(m.Clauses) > 0 {
 		d.writeMarkup(`<ul class="checks">`)
 		for _, c := range m.Clauses {
@@ -698,6 +700,17 @@ func (m *comparisonView) writeBody(d *document) {
 		d.writeMarkup(`<p><a href="#warnings">%s</a></p>`, m.Warned)
 	}
 	d.writeMarkup("\n</section>\n")
+	rest := markup(`<li><a href="#tables">Tables</a></li><li><a href="#launches">Launches</a></li><li><a href="#redo">Reproduce</a></li>`)
+	if len(m.Warnings) > 0 {
+		rest = `<li><a href="#tables">Tables</a></li><li><a href="#warnings">Warnings</a></li><li><a href="#launches">Launches</a></li><li><a href="#redo">Reproduce</a></li>`
+	}
+	d.writeMarkup(`<nav aria-label="Contents"><ul>`)
+	d.writeLinks(m.Changes)
+	d.writeMarkup(`<li><a href="#differs">What differs</a></li>`)
+	d.writeLinks(m.Curves)
+	d.writeMarkup(rest)
+	d.writeMarkup("</ul></nav>\n")
+	d.writeRunSections(m.Changes)
 	d.writeMarkup(`<section id="differs" aria-labelledby="differs-h"><h2 id="differs-h">What differs</h2>`)
 	switch {
 	case m.ByEach != nil:
@@ -712,12 +725,7 @@ func (m *comparisonView) writeBody(d *document) {
 		d.writeMarkup(`<p>%s</p>`, say.Sentence(m.Same))
 	}
 	d.writeMarkup("</section>\n")
-	rest := markup(`<li><a href="#tables">Tables</a></li><li><a href="#launches">Launches</a></li><li><a href="#redo">Reproduce</a></li>`)
-	if len(m.Warnings) > 0 {
-		rest = `<li><a href="#tables">Tables</a></li><li><a href="#warnings">Warnings</a></li><li><a href="#launches">Launches</a></li><li><a href="#redo">Reproduce</a></li>`
-	}
-	d.writeContents("", m.Sections, rest)
-	d.writeRunSections(m.Sections)
+	d.writeRunSections(m.Curves)
 	d.writeMarkup(`<section id="tables" aria-labelledby="tables-h"><h2 id="tables-h">Tables</h2>`)
 	if m.Folded {
 		d.writeMarkup("<p>Each load in full: open one.</p>\n")

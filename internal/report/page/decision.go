@@ -43,7 +43,7 @@ func WriteDecision(w io.Writer, m report.DecisionModel) error {
 		v.Parts = append(v.Parts, s)
 	}
 	name := m.Of.Experiment
-	return writePage(w, name+" · "+m.Word, "decision record", name+" · "+m.Of.Target, v.Parts, v.writeBody)
+	return writePage(w, v.Sentence, "decision record", name+" · "+m.Of.Target, v.Parts, v.writeBody)
 }
 
 // carriedChart draws what configurations carry against the baseline, nil where nothing is

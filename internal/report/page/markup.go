@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"html"
+	"regexp"
 	"strings"
 	"unicode"
 )
@@ -11,16 +12,30 @@ import (
 // none, so nothing that a user or a server wrote becomes markup.
 type markup string
 
+// flags matches a flag of a command, inside which a line must not break.
+var flags = regexp.MustCompile(`--[a-z][a-z0-9]*(-[a-z0-9]+)*`)
+
 // A document is HTML as it is written.
-type document struct{ bytes.Buffer }
+type document struct {
+	bytes.Buffer
+	tables int // written so far
+}
 
 // writeMarkup writes markup with a text in the place of each %s. Texts are escaped, as content
 // and as values of attributes in double quotes, which are the only places for them.
 func (d *document) writeMarkup(form markup, texts ...string) {
+	inTag := false
 	for _, text := range texts {
 		before, after, _ := strings.Cut(string(form), "%s")
 		d.WriteString(before)
-		d.WriteString(html.EscapeString(strings.ReplaceAll(text, "\x00", "\uFFFD")))
+		if at := strings.LastIndexAny(before, "<>"); at >= 0 {
+			inTag = before[at] == '<'
+		}
+		text = html.EscapeString(strings.ReplaceAll(text, "\x00", "\uFFFD"))
+		if !inTag && !strings.HasSuffix(before, "<title>") {
+			text = flags.ReplaceAllString(text, `<span class="unbroken">$0</span>`)
+		}
+		d.WriteString(text)
 		form = markup(after)
 	}
 	d.WriteString(string(form))

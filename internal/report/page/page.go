@@ -68,7 +68,7 @@ func Write(w io.Writer, m report.Model, with Extra) error {
 	for _, p := range view.Points {
 		all = append(all, p.Sections...)
 	}
-	return writePage(w, view.Short+" · "+string(m.Headline.Verdict), view.Date, view.Title, all, view.writeBody)
+	return writePage(w, m.Headline.Sentence, view.Date, view.Title, all, view.writeBody)
 }
 
 // shell holds the parts around every page, whatever it shows.
@@ -116,7 +116,7 @@ func toneClass(word string) string {
 	switch word {
 	case string(result.Fail), string(result.Invalid), string(result.Failing), compare.Slower, compare.Worse:
 		return "bad"
-	case string(result.Flag), string(stats.Unstable):
+	case string(result.Flag), string(stats.Unstable), report.QueueGrows:
 		return "warn"
 	case compare.Faster, compare.Better:
 		return "good"
@@ -139,7 +139,6 @@ type pageView struct {
 	Several  bool
 	Command  string
 	Config   string
-	Short    string // of the title
 	Date     string
 	Kind     string // "success", "flags" or "invalid"
 }
@@ -147,13 +146,12 @@ type pageView struct {
 func viewOf(m report.Model, with Extra) *pageView {
 	run := m.Run
 	v := &pageView{Model: m, Missing: with.Missing, Config: with.Config, Several: len(m.Points) > 1}
-	v.Short = cmp.Or(run.Target.Model, run.Target.Spec)
 	v.Date, _, _ = strings.Cut(run.Started, "T")
 	v.Command = say.ShellLine(run.Command)
 	v.Kind = map[result.Verdict]string{result.Valid: "valid", result.ValidWithFlags: "flags"}[run.Verdict]
 	if m.Overview != nil && len(run.Points) > 1 {
 		v.Sections = append(v.Sections, section{ID: "curve", Title: "The curve", Charts: curveCharts(run),
-			Text: "Each load has a window of its own. Latencies count from when a request was due.", Absent: "No load was measured well enough to draw."})
+			Notes: []string{"Each load has a window of its own. Latencies count from when a request was due."}, Absent: "No load was measured well enough to draw."})
 		if c := paretoCharts(run); len(c) > 0 {
 			v.Sections = append(v.Sections, section{ID: "pareto", Title: "Pareto front", Charts: c})
 		}
@@ -204,6 +202,19 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 		absent = "Nothing to draw: no request of this point got so far."
 		if e := p.Metrics.SummaryOf(metric.E2E); e != nil && !e.NoSteadyState().IsNone() {
 			absent = "Not drawn: " + report.ReasonText(e.NoSteadyState()) + ", so this load has no distribution."
+		}
+	}
+	if p.Outcome == result.Failing { // what was not served comes before the latencies of the rest
+		var first []*chart
+		times = slices.DeleteFunc(times, func(c *chart) bool {
+			lost := c.ID == prefix+"flow" || c.ID == prefix+"errors"
+			if lost {
+				first = append(first, c)
+			}
+			return lost
+		})
+		if len(first) > 0 {
+			addSection("served", "Requests served and failed", "", first, "")
 		}
 	}
 	tables := []captioned{{"Percentiles, ms" + legendOf(m), m.Latencies}}

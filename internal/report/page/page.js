@@ -59,7 +59,8 @@
       if (v < lo) lo = v;
       if (v > hi) hi = v;
     }
-    if (lo > hi) [lo, hi] = axis.scale === 'log' ? [1, 10] : [0, 1];
+    const least = lo;
+    if (lo > hi) [lo, hi] = axis.scale === 'log' ? [1, 10] : axis.scale === 'odds' ? [0, 0.8] : [0, 1];
     if (axis.scale === 'odds') {
       lo = 0.01;
       hi = Math.max(1 - (1 - hi) / 2, 0.9);
@@ -73,7 +74,7 @@
     } else {
       if (lo === hi) [lo, hi] = [lo - (Math.abs(lo) || 1) / 2, hi + (Math.abs(hi) || 1) / 2];
       else if (!narrowed) hi += (hi - lo) * 0.06;
-      if (known(axis.min)) lo = Math.min(axis.min, lo);
+      if (known(axis.min)) lo = Math.min(axis.min, least);
       if (known(axis.max)) hi = axis.max;
     }
     if (narrowed) [lo, hi] = narrowed;
@@ -185,7 +186,7 @@
       const longest = Math.max(0, ...series.map(s => s.name.length));
       this.direct = inLine && longest < 22;
       this.legend = series.length > 1 && !this.direct;
-      this.box = {l: spec.y.scale === 'odds' ? 66 : 54, r: this.direct ? Math.min(longest * 7.8 + 16, 190) : 14, t: spec.marks?.some(m => m.axis === 'x' && m.tone) ? 36 : 24, b: 36};
+      this.box = {l: spec.y.scale === 'odds' ? 72 : 54, r: this.direct ? Math.min(longest * 7.8 + 16, 190) : 14, t: spec.marks?.some(m => m.axis === 'x' && m.tone) ? 36 : 24, b: 36};
       if (spec.kind === 'rows') { // name, plot and text side by side, or the plot below them
         const alike = Object.values(charts).filter(c => c === spec || c.kind === 'rows' && spec.group && c.group === spec.group); // in line with these
         const widest = f => Math.max(0, ...alike.flatMap(c => c.rows).map(r => f(r).length));
@@ -288,7 +289,9 @@
       for (const v of ticks(x, Math.floor((width - box.l - box.r) / 62))) {
         const p = px(x(v)), text = tickText(v, spec.x), half = text.length * 3.4;
         const at = Math.min(Math.max(p, half + 1), width - half - 1); // none is cut off
-        if (spec.kind === 'rows') svg('path', {d: `M${p} ${box.t}V${height - box.b}`, class: v === 0 && signed(spec.x) ? 'tick' : 'grid'}, g);
+        // In a narrow chart a line stops at the words above each row.
+        const d = this.stacked ? spec.rows.map((_, i) => `M${p} ${box.t + i * this.tall + 18}V${box.t + (i + 1) * this.tall}`).join('') : `M${p} ${box.t}V${height - box.b}`;
+        if (spec.kind === 'rows') svg('path', {d, class: v === 0 && signed(spec.x) ? 'tick' : 'grid'}, g);
         svg('path', {d: `M${p} ${height - box.b}v4`, class: 'tick'}, g);
         if (at - half < taken + 4) continue; // nor runs into the one before
         taken = at + half;
@@ -377,7 +380,8 @@
         const a = px(x(s.px[i])), b = px(y(s.py[i]));
         if (s.kind === 'step') {
           // A distribution rises at its value; a rate holds for its whole bin.
-          d += pen ? `H${a}V${b}` : `M${a} ${b}`;
+          const rises = this.spec.y.scale === 'odds' && i === 0 && b < bottom;
+          d += pen ? `H${a}V${b}` : rises ? `M${a} ${bottom}V${b}` : `M${a} ${b}`;
           if (this.spec.y.scale !== 'odds' && i === n - 1) d += `H${px(x(known(this.spec.x.max) ? this.spec.x.max : s.px[i]))}`;
         } else d += (pen ? 'L' : 'M') + a + ' ' + b;
         pen = true;

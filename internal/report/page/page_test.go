@@ -34,8 +34,12 @@ func float(x float64) *float64 { return &x }
 
 var tag = regexp.MustCompile(`(?s)<(style|script)[^>]*>.*?</(style|script)>|<[^>]*>`)
 
+// unbroken matches a flag, which is marked so that no line breaks in it.
+var unbroken = regexp.MustCompile(`<span class="unbroken">(.*?)</span>`)
+
 // readable is what a page says, without its marks.
 func readable(page string) string {
+	page = unbroken.ReplaceAllString(page, "$1")
 	return strings.Join(strings.Fields(html.UnescapeString(tag.ReplaceAllString(page, " "))), " ")
 }
 

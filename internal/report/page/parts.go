@@ -1,6 +1,9 @@
 package page
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // What pages have in common.
 
@@ -17,7 +20,7 @@ func (d *document) writeHead(s *shell, eyebrow, of string) {
 <meta name="generator" content="pitot">
 <link rel="icon" href="data:,">
 <title>%s · Pitot</title>
-<style>`, s.Policy, s.Tab)
+<style>`, s.Policy, strings.TrimSuffix(s.Tab, "."))
 	d.writeMarkup(s.CSS)
 	d.writeMarkup(`</style>
 </head>
@@ -105,8 +108,22 @@ func (d *document) writeSection(s *section) {
 	}
 }
 
+// mostWide is the number of columns that a table has room for at full size.
+const mostWide = 12
+
+// mostUnbroken is the number of rows of a table that stays on one page of paper.
+const mostUnbroken = 14
+
 func (d *document) writeTable(t captioned) {
-	d.writeMarkup(`<div class="scroll" tabindex="0" role="region" aria-label="%s"><table><caption><span>%s</span></caption><thead><tr>`, t.Caption, t.Caption)
+	d.tables++ // a number makes its name unique on the page
+	looks := ""
+	if len(t.Table.Head) > mostWide {
+		looks = " dense"
+	}
+	if len(t.Table.Rows) <= mostUnbroken {
+		looks += " short"
+	}
+	d.writeMarkup(`<div class="scroll%s" tabindex="0" role="region" aria-label="%s"><table><caption><span>%s</span></caption><thead><tr>`, looks, "Table "+strconv.Itoa(d.tables)+": "+t.Caption, t.Caption)
 	for _, name := range t.Table.Head {
 		if name == "" {
 			d.writeMarkup(`<td></td>`)

@@ -265,7 +265,7 @@ func TestUsageThatCannotBe(t *testing.T) {
 		{"as many as asked for, some without text", []string{textEvent("x"), finish("length"), usage(64), done}, counts{9, unset, 64, unset}, ""},
 		{"a few more, that open and end it", []string{textEvent("x"), finish("length"), usage(84), done}, counts{9, unset, 84, unset}, ""},
 		{"more than asked for, and the text shows them", []string{textEvent(strings.Repeat("y ", 500)), finish("stop"), usage(990), done}, counts{9, unset, 990, unset}, ""},
-		{"more than asked for and than there is text", []string{textEvent("x"), finish("stop"), usage(999), done}, counts{9, unset, unset, unset}, "999 completion tokens, where 128 tokens were asked for and 1 bytes"},
+		{"more than asked for and than there is text", []string{textEvent("x"), finish("stop"), usage(999), done}, counts{9, unset, unset, unset}, "999 completion tokens, where 128 tokens were requested and 1 bytes"},
 		{"more than any number", []string{textEvent("x"), finish("stop"), with(`"prompt_tokens":9,"completion_tokens":1000000000000000000`), done}, counts{9, unset, unset, unset}, "its completion tokens are no count"},
 		{"exponent", []string{textEvent("x"), finish("stop"), with(`"prompt_tokens":9,"completion_tokens":1e18`), done}, counts{9, unset, unset, unset}, "its completion tokens are no count"},
 		{"honest exponent", []string{textEvent("x"), finish("stop"), with(`"prompt_tokens":9e0,"completion_tokens":0.4e1`), done}, counts{9, unset, 4, unset}, ""},

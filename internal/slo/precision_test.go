@@ -25,7 +25,7 @@ func TestParsePrecision(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                "no +-",
 		"p99 ttft":        "no +-",
-		"ttft +-5%":       "does not say of which percentile",
+		"ttft +-5%":       "names no percentile",
 		"p98 ttft +-5%":   "percentile p98",
 		"p99 tftt +-5%":   "unknown metric",
 		"p99 itl +-5%":    "not one number per request",

@@ -127,9 +127,9 @@ func TestHeldTokenizer(t *testing.T) {
 		"right, by counts":   {spelled{tok, "", true}, right, false, ""},
 		"right, by ids only": {spelled{tok, "vllm", false}, right, false, ""},
 		"no ids, by counts":  {spelled{tok, "nothing", true}, right, false, ""},
-		"[], by counts":      {spelled{tok, "an empty list", true}, fewer, true, "of which the server counts"},
-		"other, by ids":      {spelled{tok, "vllm", true}, fewer, true, "others"},
-		"other, by counts":   {spelled{tok, "", true}, fewer, true, "of which the server counts"},
+		"[], by counts":      {spelled{tok, "an empty list", true}, fewer, true, "the server counts"},
+		"other, by ids":      {spelled{tok, "vllm", true}, fewer, true, "differ from the server"},
+		"other, by counts":   {spelled{tok, "", true}, fewer, true, "the server counts"},
 		"ids beyond":         {spelled{ofServer, "vllm", true}, right, true, "and the file ends at"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -136,9 +136,9 @@ func TestConvertLosses(t *testing.T) {
 		{"azure_conv_head200.csv", "openai", "OpenAI JSONL has no times: 200 due times left out"},
 		{"azure_conv_head200.csv", "mooncake", "Mooncake's trace has whole milliseconds: "},
 		{"azure_conv_head200.csv", "timed_trace", ""},
-		{"mooncake_head100.jsonl", "timed_trace", "tell its reader 512 tokens"},
+		{"mooncake_head100.jsonl", "timed_trace", "its reader needs 512 tokens"},
 		{"mooncake_head100.jsonl", "pitot", ""},
-		{"bailian_format_example.jsonl", "mooncake", "tell its reader 16 tokens"},
+		{"bailian_format_example.jsonl", "mooncake", "its reader needs 16 tokens"},
 		{"ragpulse/0_trace_head20.jsonl", "pitot", "components"},
 	} {
 		_, lost := converted(t, dir, filepath.Join("testdata", c.from), c.to)

@@ -98,8 +98,8 @@ func TestPairsRefused(t *testing.T) {
 		"pairs(" + file + ")":                            "which file",
 		"pairs(" + file + ",both)":                       "which file",
 		"pairs(nowhere.csv,input)":                       "no such file",
-		"pairs(" + written(t, "0\n1\n") + ",input)":      "tells both lengths of 0 of",
-		"pairs(" + written(t, "a prompt\n") + ",output)": "tells both lengths of 0 of",
+		"pairs(" + written(t, "0\n1\n") + ",input)":      "has both lengths for 0 of",
+		"pairs(" + written(t, "a prompt\n") + ",output)": "has both lengths for 0 of",
 	} {
 		if _, err := ParseLengths(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)

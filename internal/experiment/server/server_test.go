@@ -102,7 +102,7 @@ func TestCompare(t *testing.T) {
 	told := map[string]string{"max_num_seqs": "64", "gpu_memory_utilization": "0.90", "enable_prefix_caching": "False", "cache_dtype": "fp8_e4m3", "dtype": "torch.bfloat16", "quantization": "None"}
 	asked := []Setting{{"max_num_seqs", "16"}, {"gpu_memory_utilization", "0.9"}, {"enable_prefix_caching", "false"}, {"kv_cache_dtype", "fp8"}, {"block_size", "32"}, {"quantization", "fp8"}}
 	wrong, silent := CompareSettings(asked, told)
-	if len(wrong) != 1 || wrong[0].String() != "max_num_seqs=16 was asked for, and the server reports 64" || !reflect.DeepEqual(silent, []string{"block_size", "quantization"}) {
+	if len(wrong) != 1 || wrong[0].String() != "max_num_seqs=16 was set, and the server reports 64" || !reflect.DeepEqual(silent, []string{"block_size", "quantization"}) {
 		t.Errorf("%v %v", wrong, silent)
 	}
 }

@@ -52,7 +52,7 @@ func TestParse(t *testing.T) {
 		"llama-3.1-8b@h100?kv_cache_dtype=int8":           "cannot be kept in int8",
 		"llama-3.1-8b@h100?kv_cache_dtype=float32":        "cannot be kept in fp32",
 		"llama-3.1-8b@h100?dtype=float32":                 "not in the catalogue",
-		"llama-3.1-8b@h100?quantization=quark":            "does not tell how many bits",
+		"llama-3.1-8b@h100?quantization=quark":            "does not say how many bits",
 		"llama-3.1-8b@h100?gpu_memory_utilization":        "not a number",
 		"llama-3.1-8b@h100?max_num_seqs=1&max_num_seqs=2": "2 times",
 		"llama-3.1-70b@h100":                              "does not fit",

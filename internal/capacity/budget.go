@@ -3,6 +3,7 @@ package capacity
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"pitot/internal/say"
@@ -469,7 +470,10 @@ func forecastWider(overhead, rate float64, b Budget, t Traffic, wider float64) O
 // String is one line for people.
 func (o Outlook) String() string {
 	var takes []string
-	for i, p := range o.Precisions { // the unit is written once, so that all fits on a line
+	finer := slices.DeleteFunc(slices.Clone(o.Precisions), func(p Precision) bool { // the budget gives it
+		return o.HalfWidth > 0 && o.Budget.Work == 0 && p.HalfWidth >= o.HalfWidth
+	})
+	for i, p := range finer { // the unit is written once, so that all fits on a line
 		need, about := say.RoundedTime(p.Seconds), "about "
 		if p.Seconds <= 0 {
 			need, about = say.Count(p.Requests/1000*1000), ""
@@ -484,6 +488,9 @@ func (o Outlook) String() string {
 		takes = append(takes, fmt.Sprintf("±%.0f %% takes %s%s", 100*p.HalfWidth, about, need))
 	}
 	text := strings.Join(takes, ", ")
+	if o.Budget.Work > 0 && text != "" { // the simulation is quicker
+		text = "on a server, " + text
+	}
 	var within []string
 	if o.Budget.Seconds > 0 {
 		within = append(within, say.RoundedTime(o.Budget.Seconds))

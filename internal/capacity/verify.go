@@ -448,6 +448,9 @@ func (f *search) tooFew(v *Verification, phi float64) result.Reason {
 	if more := float64(n*3/2 - f.cap.Requests); n > 0 && more > 0 {
 		f.cap.Enough = f.cap.Seconds + more/f.requestRate(v.Load)
 	}
+	if v.Violations > 0 && n > 0 { // half as many again: the next share may lie nearer to the limit
+		n = max(n, v.N*3/2)
+	}
 	r := result.Reason{Code: result.LookBursty, N: float64(v.N), Low: v.Load, Needed: float64(n)}
 	if v.Violations == 0 && n > 0 {
 		r.Code = result.LookWithoutBursts

@@ -48,7 +48,7 @@ func definiteCode(run *result.Run) int {
 // could not: too few requests, or none that are certain.
 func gateUndecided(run *result.Run) bool {
 	if c := run.Capacity; c != nil {
-		return c.Asked() != nil && c.Floor == nil && (c.Verified == nil || !c.Verified.Passed && !c.Verified.Refuted)
+		return c.Asked() != nil && c.AskedMet() == result.Undecided
 	}
 	return run.Curve == nil && slices.ContainsFunc(run.Points, func(p result.Point) bool {
 		return p.SLO != nil && p.SLO.Met == result.Undecided
@@ -108,7 +108,7 @@ func missedSLO(run *result.Run) bool {
 // noLoadMeets reports whether a search found that no load meets the SLO, or that the load
 // of --at does not. Bounds of a capacity are an answer.
 func noLoadMeets(c *result.Capacity) bool {
-	return c.Floor != nil || c.Asked() != nil && c.Verified != nil && c.Verified.Refuted
+	return c.Floor != nil || c.AskedMet() == result.No
 }
 
 // gatedCode returns the exit code of a run under --undecided and --strict, and says on

@@ -142,7 +142,7 @@ func (m *PointModel) errorFacts() (facts []labelled) {
 }
 
 // notTheServer says of what a verdict is where a server failed.
-const notTheServer = "the measurement is sound, the server failed"
+const notTheServer = "it rates the measurement; the server failed"
 
 // isFailedServer reports whether the server failed in a measurement that shows it.
 func isFailedServer(p *result.Point) bool {
@@ -361,11 +361,7 @@ func (m *Model) runNotes() (notes []note) {
 				warn(text)
 			}
 		}
-		for _, text := range m.Points[i].Remarks {
-			if text != m.Points[i].TooLow { // a warning has it
-				tell(text)
-			}
-		}
+		tell(m.Points[i].Remarks...)
 		if late := lateSeconds(p); late > 0.1*(p.Seconds.Window+late) {
 			tell(fmt.Sprintf("the load settled %s late: %s were measured, not %s", say.Seconds(late), say.Seconds(p.Seconds.Window), say.Seconds(p.Seconds.Window+late)))
 		}
@@ -381,7 +377,7 @@ func (m *Model) runNotes() (notes []note) {
 	}
 	var once []note
 	for _, n := range notes {
-		if !slices.Contains(once, n) {
+		if !slices.ContainsFunc(once, func(o note) bool { return o.Text == n.Text }) {
 			once = append(once, n)
 		}
 	}

@@ -29,10 +29,10 @@ func capacitySentence(c *result.Capacity) string {
 	load := namedLoad(c.Over)
 	sure := say.Percent(boundConfidence(c)) + " sure"
 	if asked := c.Asked(); asked != nil {
-		switch {
-		case c.Verified != nil && c.Verified.Passed:
+		switch c.AskedMet() {
+		case result.Yes:
 			return load(*asked) + ": SLO met (verified, " + sure + ")"
-		case c.Verified != nil && c.Verified.Refuted, c.Bracket != nil && c.Bracket[1] != nil && *c.Bracket[1] <= *asked:
+		case result.No:
 			return load(*asked) + ": SLO missed (" + sure + ")"
 		}
 		return load(*asked) + ": undecided whether the SLO is met"

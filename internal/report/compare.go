@@ -569,7 +569,7 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		m.More.addFormat("%s no detectable change.", sayShow(v.Undistinguished))
 	}
 	if v.Untested > 0 && m.Word != NoVerdict {
-		m.More.addFormat("%s too few samples for a test.", sayHave(v.Untested))
+		m.More.addFormat("%s could not be tested.", say.Count(v.Untested))
 	}
 	if v.Word != compare.NotCompared {
 		for _, l := range v.Lost {
@@ -619,13 +619,6 @@ func sayAre(n int) string {
 		return "1 is"
 	}
 	return say.Count(n) + " are"
-}
-
-func sayHave(n int) string {
-	if n == 1 {
-		return "1 has"
-	}
-	return say.Count(n) + " have"
 }
 
 func sayShow(n int) string {

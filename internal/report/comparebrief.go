@@ -183,7 +183,7 @@ func (m *ComparisonModel) sloFacts() (facts []labelled) {
 	label := "SLO"
 	for i := range m.Of.Pairs {
 		p := &m.Of.Pairs[i]
-		if p.SLO == nil || p.SLO[0].Missed*p.SLO[1].Met == p.SLO[0].Met*p.SLO[1].Missed {
+		if p.SLO == nil || sloWord(p.SLO[0]) == sloWord(p.SLO[1]) {
 			continue
 		}
 		text := sideSLOText(p.A, p.SLO[0]) + ", " + sideSLOText(p.B, p.SLO[1])
@@ -196,17 +196,25 @@ func (m *ComparisonModel) sloFacts() (facts []labelled) {
 	return facts
 }
 
-// sideSLOText says how many launches of a side met the SLO.
-func sideSLOText(name string, c compare.SLOCount) string {
-	text := say.PlainLine(name) + " met it"
-	switch all := c.Met + c.Missed; {
-	case c.Met == 0:
-		text = say.PlainLine(name) + " missed it"
-	case c.Missed > 0:
-		text += fmt.Sprintf(" in %d of %d launches", c.Met, all)
+// sloWord says whether the launches of a side met the SLO.
+func sloWord(c compare.SLOCount) string {
+	all := c.Met + c.Missed + c.Undecided
+	switch all {
+	case c.Met:
+		return "met it"
+	case c.Missed:
+		return "missed it"
+	case c.Undecided:
+		return "undecided"
 	}
+	return fmt.Sprintf("met it in %d of %d launches", c.Met, all)
+}
+
+// sideSLOText says it of a named side, and how many of its launches are too close to call.
+func sideSLOText(name string, c compare.SLOCount) string {
+	text := say.PlainLine(name) + " " + sloWord(c)
 	switch {
-	case c.Close == 1 && c.Met+c.Missed == 1:
+	case c.Close == 1 && c.Met+c.Missed+c.Undecided == 1:
 		text += " (too close to call)"
 	case c.Close > 0:
 		text += fmt.Sprintf(" (%d too close to call)", c.Close)

@@ -265,7 +265,7 @@ func twiceText(d *explain.Diagnosis) string {
 	case x < 10:
 		return say.Significant(x, 2) + "×"
 	}
-	return "overload"
+	return "over 10×"
 }
 
 // symptomName returns a symptom as reports write it: "p90 TTFT".
@@ -495,7 +495,7 @@ func findingFacts(x *inspect.ExplainedPoint) (facts []labelled) {
 		add("Ruled out", fmt.Sprintf("%s (each at most %s of %s)", strings.Join(names, ", "), say.Percent(math.Ceil(1000*most)/1000), symptomName(d.Symptom)))
 	}
 	left, untested := openTexts(x, f.Untested, d.Symptom)
-	add("Not ruled out", strings.Join(left, ", "))
+	add("Not excluded", strings.Join(left, ", "))
 	add("Not tested", strings.Join(untested, ", "))
 	add("Also", heldDown(d))
 	if f.Cause == explain.Unknown {
@@ -665,7 +665,7 @@ func writeFinding(p *printer, x *inspect.ExplainedPoint, f *explain.Finding, of 
 	left, untested := openTexts(x, f.Untested, of)
 	writeRow(p, "evidence", evidenceTexts(f, of)...)
 	writeRow(p, "ruled out", excluded...)
-	writeRow(p, "not ruled out", left...)
+	writeRow(p, "not excluded", left...)
 	writeRow(p, "not tested", untested...)
 	writeRow(p, "confirm", f.Confirm)
 	writeRow(p, "try", trialText(f, of))

@@ -76,7 +76,7 @@ func TestExplanationFitsAScreen(t *testing.T) {
 		"\np90 TTFT          –  prefill compute or            sure         4.4×\n                     memory bandwidth\n",
 		"Evidence     mean TTFT over the whole load 80.0 ms = 64.0 prefill + 16.0 queue\n             with a third more compute: p90 TTFT about 32 % lower (simulation)\n",
 		"Ruled out    slow client, KV cache (each at most 1.3 % of p90 TTFT)\n",
-		"Not ruled out network (up to 13 % of p90 TTFT), server freezes\n",
+		"Not excluded network (up to 13 % of p90 TTFT), server freezes\n",
 		"Not tested   GPU clock (GPU metrics were not read)\n",
 		"+3 more: --full\n",
 	} {

@@ -306,9 +306,12 @@ func (s *Searcher) probeLine(p capacity.Probe, seen *capacity.Seen) string {
 			missed += fmt.Sprintf(" (%s of %s)", say.Count(seen.Violations[i]), say.Plural(seen.Due[i], "answer"))
 		}
 	}
-	line += cmp.Or(missed, ", all within the SLO")
+	if missed == "" && seen.N > 0 {
+		missed = ", all within the SLO"
+	}
+	line += missed
 	if seen.Stability == stats.Unstable {
-		line += ", unstable"
+		line += ", queue grows"
 	}
 	if seen.Invalid {
 		line += ", INVALID: it does not count"

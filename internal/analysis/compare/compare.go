@@ -111,9 +111,10 @@ func (p *Pair) sameProcess() {
 
 // SLOCount counts the launches of a side by whether they met the SLO.
 type SLOCount struct {
-	Met    int `json:"met"`
-	Missed int `json:"missed"`
-	Close  int `json:"close"` // of these, too close to call
+	Met       int `json:"met"`
+	Missed    int `json:"missed"`
+	Undecided int `json:"undecided"`
+	Close     int `json:"close"` // of those that met or missed it, too close to call
 }
 
 // countSLO returns how many launches of each side met the SLO, nil where a launch has none or sides
@@ -123,21 +124,25 @@ func countSLO(x, y *loadOfSide) *[2]SLOCount {
 	spec := ""
 	for i, side := range []*loadOfSide{x, y} {
 		for _, l := range side.launches {
-			missed, near := false, false
+			missed, undecided, near := false, false, false
 			for _, p := range l.points {
 				if p.SLO == nil || spec != "" && p.SLO.Spec != spec {
 					return nil
 				}
 				spec = p.SLO.Spec
 				missed = missed || p.SLO.Met == result.No
-				near = near || p.SLO.Met == result.Undecided || p.SLO.Near
+				undecided = undecided || p.SLO.Met == result.Undecided
+				near = near || p.SLO.Near
 			}
-			if missed {
+			switch {
+			case missed:
 				counts[i].Missed++
-			} else {
+			case undecided:
+				counts[i].Undecided++
+			default:
 				counts[i].Met++
 			}
-			if near {
+			if near && (missed || !undecided) {
 				counts[i].Close++
 			}
 		}
@@ -241,7 +246,7 @@ type Verdict struct {
 	Equivalent      int      `json:"equivalent"` // metrics
 	Undistinguished int      `json:"not_distinguishable"`
 	Unconfirmed     int      `json:"unconfirmed"`
-	Untested        int      `json:"untested,omitempty"` // metrics with too few samples
+	Untested        int      `json:"untested,omitempty"` // metrics with too few samples or launches for a test
 	Lost            []string `json:"lost"`               // what only the first side could be measured at, and why
 }
 

@@ -411,7 +411,7 @@ func explainPoint(dir string, measured *result.Run, i int, samples *telemetry.Sa
 		}
 		found := explain.Diagnose(&c)
 		found.Value = reportedValue(p, s)
-		if !needsAction(p) { // nothing has to be done
+		if !needsAction(p, s) {
 			found.Primary.Try = nil
 			for k := range found.Also {
 				found.Also[k].Try = nil
@@ -451,10 +451,15 @@ func isBehind(p *result.Point) bool {
 	})
 }
 
-// needsAction reports whether something has to be done: the SLO is missed or may be in the next run,
-// or the server does not keep up.
-func needsAction(p *result.Point) bool {
-	return p.SLO != nil && (p.SLO.Met == result.No || p.SLO.Near) || isBehind(p)
+// needsAction reports whether something has to be done about a symptom: the SLO is missed, the server
+// does not keep up, or it is of the limit that the next run may miss. What helps another symptom may
+// make that one worse.
+func needsAction(p *result.Point, s explain.Symptom) bool {
+	if p.SLO != nil && p.SLO.Met != result.No && p.SLO.Near && !isBehind(p) {
+		l := nearest(p)
+		return l != nil && symptomOf(l) == s
+	}
+	return p.SLO != nil && p.SLO.Met == result.No || isBehind(p)
 }
 
 // engineOf returns the engine that served a run, as far as it is known to name settings otherwise

@@ -278,6 +278,21 @@ func (c *Capacity) Asked() *float64 {
 	return &c.Trail[0].Load
 }
 
+// AskedMet reports whether the load that was asked about meets the SLO, Undecided where that is not
+// known. An upper bound that is that very load leaves it open.
+func (c *Capacity) AskedMet() Met {
+	asked, v := c.Asked(), c.Verified
+	switch {
+	case asked == nil:
+		return Undecided
+	case c.Floor != nil, v != nil && v.Refuted, c.Bracket != nil && c.Bracket[1] != nil && *c.Bracket[1] < *asked:
+		return No
+	case v != nil && v.Passed:
+		return Yes
+	}
+	return Undecided
+}
+
 // RestsOn says that what the search found rests on a point.
 func (c *Capacity) RestsOn(point int) bool {
 	return c != nil && slices.ContainsFunc(c.Trail, func(p CapacityProbe) bool { return p.Point == point && p.Carries })

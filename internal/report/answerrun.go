@@ -142,7 +142,7 @@ func (m *PointModel) errorFacts() (facts []labelled) {
 }
 
 // notTheServer says of what a verdict is where a server failed.
-const notTheServer = "it rates the measurement; the server failed"
+const notTheServer = "this rates the measurement; the server failed"
 
 // isFailedServer reports whether the server failed in a measurement that shows it.
 func isFailedServer(p *result.Point) bool {

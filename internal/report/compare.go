@@ -310,13 +310,21 @@ func (m *PairModel) writeTable(p *compare.Pair, verdicts bool) {
 
 // verdictCell is the word for the last column of a table, "" where there is nothing to say.
 func verdictCell(r *compare.Row) string {
-	switch {
-	case r.TooFewLaunches() || r.Verdict == compare.Undistinguished:
+	if r.TooFewLaunches() || r.Verdict == compare.Undistinguished {
 		return ""
-	case r.Verdict == compare.Equivalent:
-		return "unchanged"
 	}
-	return r.Verdict
+	return VerdictWord(r.Verdict)
+}
+
+// VerdictWord is the word that readers see for a verdict on a metric or a side.
+func VerdictWord(verdict string) string {
+	switch verdict {
+	case compare.Equivalent:
+		return "unchanged"
+	case compare.Undistinguished:
+		return "no change shown"
+	}
+	return verdict
 }
 
 // metricLabels are the words of metrics' names that reports write otherwise.

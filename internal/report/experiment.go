@@ -392,7 +392,7 @@ func effectSection(r *experiment.Record) DecisionSection {
 	if len(r.Effects) == 0 {
 		return DecisionSection{}
 	}
-	s.Lines.addFormat("%s of %d effects established, corrected for their number and for the looks; %d not distinguishable, %d the same in every launch", say.Count(len(s.Brief.Rows)), len(r.Effects), open, same)
+	s.Lines.addFormat("%s of %d effects established, corrected for their number and for the looks; %d show no change, %d are the same in every launch", say.Count(len(s.Brief.Rows)), len(r.Effects), open, same)
 	return s
 }
 

@@ -508,14 +508,14 @@ func (m *comparisonView) howToRead(pairs []*compare.Pair) string {
 	row := func(is func(compare.Row) bool) bool {
 		return anyPair(func(p *compare.Pair) bool { return slices.ContainsFunc(p.Rows, is) })
 	}
-	hollow := "is not distinguishable"
+	hollow := "shows no change"
 	if row(func(r compare.Row) bool { return wordOf(&r) == report.NoVerdict }) {
 		hollow = "has no verdict"
 	}
-	text := "Dots are changes, shaded is what counts as equivalent, a hollow dot " + hollow + ". Bars are 95 % intervals of each row alone"
+	text := "Dots are changes, shaded is what counts as unchanged, a hollow dot " + hollow + ". Bars are 95 % intervals of each row alone"
 	switch {
 	case anyPair((*compare.Pair).HasOtherInstrument):
-		return "Dots are changes, without an interval and without a verdict: another instrument measured one of the sides. Shaded is what would count as equivalent."
+		return "Dots are changes, without an interval and without a verdict: another instrument measured one of the sides. Shaded is what would count as unchanged."
 	case anyPair(func(p *compare.Pair) bool { return p.Within }):
 		text += ", within these launches: they say nothing of other starts of the server."
 	case m.Of.Corrected > 0:
@@ -587,13 +587,13 @@ func changeRow(r *compare.Row, name string) row {
 	return out
 }
 
-// wordOf is the verdict on a row. That of too few launches is none, as in the answer: to call
-// what they show not distinguishable would talk it away.
+// wordOf is the verdict on a row. That of too few launches is none, as in the answer: what they show
+// may be a change.
 func wordOf(r *compare.Row) string {
 	if r.Verdict == compare.Undistinguished && r.TooFewLaunches() {
 		return report.NoVerdict
 	}
-	return r.Verdict
+	return report.VerdictWord(r.Verdict)
 }
 
 func lookClass(verdict string) string {
@@ -643,7 +643,7 @@ func (m *comparisonView) pairSection(at int) pairView {
 	}
 	var parts []string
 	for _, word := range []string{compare.Slower, compare.Worse, compare.Faster, compare.Better, compare.Equivalent, compare.Unconfirmed, compare.Undistinguished, report.NoVerdict} {
-		if rows[word] > 0 {
+		if word = report.VerdictWord(word); rows[word] > 0 {
 			parts = append(parts, say.Count(rows[word])+" "+word)
 		}
 	}
@@ -685,7 +685,7 @@ func (m *comparisonView) writeBody(d *document) {
 		if len(m.Answers) > 1 {
 			more = strings.Join(append([]string{a.ClaimSentence()}, a.More...), " · ")
 		}
-		d.writeMarkup("<p class=\"verdict\"><strong class=\"chip %s\">%s</strong> %s</p>\n", chipClass(a.Word), a.Word, more)
+		d.writeMarkup("<p class=\"verdict\"><strong class=\"chip %s\">%s</strong> %s</p>\n", chipClass(a.Word), report.VerdictWord(a.Word), more)
 	}
 	d.putEach(`<ul class="checks">`, `<li>%s</li>`, `</ul>`, m.SLOLines())
 	if len(m.Clauses) > 0 {

@@ -89,8 +89,8 @@ func TestComparisonFacesAgree(t *testing.T) {
 						}
 					}
 				}
-				if !strings.Contains(faces["page"], a.Word) {
-					t.Errorf("the page lacks %q", a.Word)
+				if !strings.Contains(faces["page"], report.VerdictWord(a.Word)) {
+					t.Errorf("the page lacks %q", report.VerdictWord(a.Word))
 				}
 			}
 			for _, d := range m.Differs {

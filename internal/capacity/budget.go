@@ -470,7 +470,8 @@ func forecastWider(overhead, rate float64, b Budget, t Traffic, wider float64) O
 // String is one line for people.
 func (o Outlook) String() string {
 	var takes []string
-	finer := slices.DeleteFunc(slices.Clone(o.Precisions), func(p Precision) bool { // the budget gives it
+	// What the budget gives needs no more.
+	finer := slices.DeleteFunc(slices.Clone(o.Precisions), func(p Precision) bool {
 		return o.HalfWidth > 0 && o.Budget.Work == 0 && p.HalfWidth >= o.HalfWidth
 	})
 	for i, p := range finer { // the unit is written once, so that all fits on a line
@@ -506,7 +507,8 @@ func (o Outlook) String() string {
 	}
 	gives := strings.Join(within, " and ") + ": bounds of the capacity, no estimate"
 	if o.HalfWidth > 0 {
-		gives = fmt.Sprintf("%s: the capacity to about ±%.0f %%", strings.Join(within, " and "), 100*o.HalfWidth)
+		gives = fmt.Sprintf("%s: the capacity to about ±%.0f %%",
+			strings.Join(within, " and "), 100*o.HalfWidth)
 	}
 	if text != "" {
 		gives += "; " + text

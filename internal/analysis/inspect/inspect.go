@@ -350,7 +350,9 @@ func symptoms(p *result.Point) (list []explain.Symptom) {
 	}
 	if p.SLO != nil && p.SLO.Near {
 		if l := nearest(p); l != nil {
-			others := slices.DeleteFunc(slices.Clone(usual), func(s explain.Symptom) bool { return s.Metric == l.Metric })
+			others := slices.DeleteFunc(slices.Clone(usual), func(s explain.Symptom) bool {
+				return s.Metric == l.Metric
+			})
 			return append([]explain.Symptom{symptomOf(l)}, others...)
 		}
 	}
@@ -451,9 +453,9 @@ func isBehind(p *result.Point) bool {
 	})
 }
 
-// needsAction reports whether something has to be done about a symptom: the SLO is missed, the server
-// does not keep up, or it is of the limit that the next run may miss. What helps another symptom may
-// make that one worse.
+// needsAction reports whether something has to be done about a symptom: the SLO is missed, the
+// server does not keep up, or it is of the limit that the next run may miss. What helps another
+// symptom may make that one worse.
 func needsAction(p *result.Point, s explain.Symptom) bool {
 	if p.SLO != nil && p.SLO.Met != result.No && p.SLO.Near && !isBehind(p) {
 		l := nearest(p)

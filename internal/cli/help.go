@@ -105,6 +105,9 @@ func writeHelpOn(w io.Writer, name string) error {
 		if writeGlossary(w, strings.ReplaceAll(name, " ", "-")) {
 			return nil
 		}
+		if !slices.ContainsFunc(verbs(), func(v verb) bool { return say.NearestName(name, []string{v.name}) != "" }) {
+			return say.Errorf("no verb and no word of the glossary is %q", name).WithHint("pitot --help lists the verbs; pitot run --help=" + strings.ReplaceAll(name, " ", "-") + " searches the settings")
+		}
 		return err
 	}
 	return v.writeHelp(w, "")

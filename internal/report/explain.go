@@ -294,10 +294,14 @@ func mostTellingPoint(run *result.Run, x *inspect.Explanation) (at *inspect.Expl
 }
 
 // shortClaim says in a line what limits a latency, and which setting to try.
-func shortClaim(p *inspect.ExplainedPoint, d *explain.Diagnosis) string {
+func shortClaim(p *inspect.ExplainedPoint, d *explain.Diagnosis, brief bool) string {
 	text := causesOf(p, d)
 	if c := d.Primary.Confidence; c != "" {
-		text += " (" + string(c) + ")"
+		text += " (" + string(c)
+		if brief && c != explain.Sure {
+			text += " at first look"
+		}
+		text += ")"
 	}
 	text += " limits " + symptomName(d.Symptom) + " at " + p.Load
 	if t := d.Primary.Try; t != nil {
@@ -345,7 +349,7 @@ func (m *Model) AddExplanation(x *inspect.Explanation) {
 				open = fmt.Sprintf("%s at %s: not known. To find out: %s.", symptomName(d.Symptom), p.Load, d.Primary.Confirm)
 			}
 			if f := &d.Primary; m.Why == "" && f.Cause != explain.Unknown {
-				m.Why = shortClaim(p, d)
+				m.Why = shortClaim(p, d, m.Run.Findings != nil && m.Run.Findings.Brief)
 			}
 		}
 	}

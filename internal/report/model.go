@@ -406,9 +406,6 @@ func loadText(p *result.Point) []string {
 			s = fmt.Sprintf("%s conversations/s of %s turns on average", say.Decimal(*l.Rate, 6), say.Decimal(*l.Turns, 2))
 		}
 		s += " " + l.Arrival
-		if due := p.Throughput.DuePerS; due != nil {
-			s += " (" + say.Quantity(*due) + " due)"
-		}
 	case l.Concurrency != nil:
 		s = say.Plural(*l.Concurrency, "user")
 		if l.Turns != nil {

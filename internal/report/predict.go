@@ -140,7 +140,7 @@ func writeBriefPrediction(p *printer, x *predict.Prediction) {
 	if len(t.Rows) > 0 {
 		p.line("")
 		p.writeColumns(t)
-		p.linePainted(dim, "each user waits for the response · bounds, limits, cost of each load: --full")
+		p.linePainted(dim, "users wait for responses, so tok/s is about as far off as TPOT · more: --full")
 	}
 	notes := []note{{Text: errorToExpect(x), Warning: true}, {Text: realServers, Warning: true}}
 	for _, n := range x.Notes {

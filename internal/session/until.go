@@ -153,7 +153,7 @@ func (l *looker) lookAtWindow(t1 int64) (seen glance) {
 func (l *looker) noteLook(seen glance) (end int64) {
 	if seen.unquiet {
 		l.unquiet++
-		l.say("the load has not settled: the window is made half as long again")
+		l.say("the load has not settled: the window becomes 1.5 times as long")
 		return seen.end
 	}
 	if l.want.IsNone() {

@@ -45,13 +45,13 @@ func definiteCode(run *result.Run) int {
 }
 
 // gateUndecided reports whether the run had to answer whether a load meets the SLO, and
-// could not: too few requests, or none that are certain.
+// could not: too few requests, or a limit that another run may meet or miss.
 func gateUndecided(run *result.Run) bool {
 	if c := run.Capacity; c != nil {
 		return c.Asked() != nil && c.AskedMet() == result.Undecided
 	}
 	return run.Curve == nil && slices.ContainsFunc(run.Points, func(p result.Point) bool {
-		return p.SLO != nil && p.SLO.Met == result.Undecided
+		return p.SLO != nil && (p.SLO.Met == result.Undecided || p.SLO.Near)
 	})
 }
 
@@ -98,7 +98,7 @@ func missedSLO(run *result.Run) bool {
 		return false
 	}
 	for _, p := range run.Points {
-		if p.SLO != nil && p.SLO.Met == result.No {
+		if p.SLO != nil && p.SLO.Met == result.No && !p.SLO.Near {
 			return true
 		}
 	}

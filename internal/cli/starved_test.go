@@ -58,7 +58,7 @@ func TestFindWithStarvedClient(t *testing.T) {
 		"from the second load on":                      {func(point int32) bool { return point > 0 }, Invalid, "windows from 250 on were INVALID: they say nothing of the target"},
 		// A load that is far too high is well measured all the same: that bounds the capacity,
 		// and tells nothing of lighter ones.
-		"always": {func(int32) bool { return true }, Done, "Capacity: at most 500.0 req/s within the SLO (95 % sure)"},
+		"always": {func(int32) bool { return true }, Done, "capacity: at most 500.0 req/s within the SLO (95 % sure)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr, run := search(t, c.late)

@@ -26,7 +26,7 @@ func TestNearLimits(t *testing.T) {
 	} {
 		const due = 10_000
 		limits := []result.Limit{{Met: yes}, {Met: c.errors}}
-		if got := nearLimits(s, limits, []int64{due - c.bad, due}, due, due); got != c.want {
+		if got := markNear(s, limits, []int64{due - c.bad, due}, due, due); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

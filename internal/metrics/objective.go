@@ -114,7 +114,7 @@ func (c *part) evaluateObjective(s slo.Spec) (*result.SLO, *judgement) {
 	if out.Met == yes {
 		out.Deciding, out.Why = "", result.Reason{}
 	}
-	out.Near = out.Met != undecided && nearLimits(s, out.Limits, all.within, all.joint, due)
+	out.Near = out.Met != undecided && markNear(s, out.Limits, all.within, all.joint, due)
 	return out, all
 }
 
@@ -222,31 +222,31 @@ func (c *part) limitPercentiles(s slo.Spec) []*float64 {
 	return values
 }
 
-// nearLimits reports whether another window may well come out otherwise, as violations come in
-// bursts: of the requests that may violate a limit a third do or more, and no limit is violated by
-// over three times as many.
-func nearLimits(s slo.Spec, judged []result.Limit, within []int64, joint, due int64) bool {
-	any := false
-	consider := func(good int64, share float64) (far bool) {
-		bad, allowed := float64(due-good), (1-share)*float64(due)
-		any = any || bad > 0 && bad >= allowed/3
-		return bad > 3*allowed
-	}
+// burstiness is the assumed variance of the violations in a window, relative to independent ones. It
+// is what a search assumes of a load where few bursts were seen (capacity.sparsePhi).
+const burstiness = 48
+
+// markNear marks the limits that another window may well decide otherwise, and reports whether it may
+// decide the objective otherwise. A limit is near if a third to three times the requests violate it
+// that may, and if bursts explain the difference in one of twenty windows. A limit that is clearly
+// missed decides.
+func markNear(s slo.Spec, judged []result.Limit, within []int64, joint, due int64) bool {
+	near, missed := false, false
 	for i, l := range s.Limits {
+		good, share := within[i], l.P()
 		switch {
 		case l.IsJoint():
-			if consider(joint, s.Share()) {
-				return false
-			}
+			good, share = joint, s.Share()
 		case l.OfShare() || l.Metric.IsPooled():
-			if judged[i].Met == no {
-				return false
-			}
-		case consider(within[i], l.P()):
-			return false
+			missed = missed || judged[i].Met == no
+			continue
 		}
+		bad, allowed := float64(due-good), (1-share)*float64(due)
+		chance := 1.96 * math.Sqrt(burstiness*allowed*share)
+		judged[i].Near = bad > 0 && bad >= allowed/3 && bad <= 3*allowed && math.Abs(bad-allowed) <= chance
+		near, missed = near || judged[i].Near, missed || bad > 3*allowed
 	}
-	return any
+	return near && !missed
 }
 
 // applyLimit lets one limit weigh on the whole: any no is no, then any undecided

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -61,13 +62,13 @@ func (m *Model) writeLoads(p *printer) {
 		}
 		if of.Verdict == result.Invalid {
 			invalid = true
-			p.writeFacts(x.invalidFacts(of, m.Run.Environment))
+			p.writeFacts(x.invalidFacts(of, m.Run))
 			continue
 		}
 		if m.Run.Verdict == result.Invalid && len(m.Points) == 1 { // by what is no check of a load
 			x.Verdict = result.Invalid
 		}
-		p.writeFacts(x.evidence(of, m.Run.Environment))
+		p.writeFacts(x.evidence(of, m.Run))
 		rows := mostRows
 		if len(m.Points) > 1 {
 			rows = max(2-p.tight/2, 1)
@@ -101,24 +102,47 @@ func (m *Model) writeLoads(p *printer) {
 }
 
 // evidence returns the facts on which the answer of a point rests.
-func (m *PointModel) evidence(p *result.Point, e result.Environment) (facts []labelled) {
+func (m *PointModel) evidence(p *result.Point, run *result.Run) (facts []labelled) {
 	facts = append(facts, m.limitFacts(p)...)
 	facts = append(facts, labelled{Label: "Requests", Value: m.requestsText(p)})
 	facts = append(facts, m.errorFacts()...)
-	return append(facts, m.measurementFact(p, e))
+	return append(facts, m.measurementFact(p), simulatedFact(run))
 }
+
+// simulatedFact says that a run measured no server, and how far servers may be from it. It has no
+// value where a server was measured.
+func simulatedFact(run *result.Run) labelled {
+	f := labelled{Label: "Simulated"}
+	t := &run.Target
+	switch {
+	case t.Kind == "http" || t.Kind == "replay":
+	case strings.Contains(t.Spec, "profile="):
+		f.Value = []string{"by a twin that runs calibrated; pitot fit printed its error"}
+	case t.Server["accelerator"] != "":
+		f.Value = []string{"no GPU measured; real TPOT was up to 19 % off, real TTFT up to 3.1×"}
+	case run.Environment.Stamps == "virtual":
+		f.Value = []string{"in virtual time"}
+	}
+	return f
+}
+
+// usualDifference is the share by which completed and due requests per second may differ in a window
+// through those that were under way at its ends.
+const usualDifference = 0.05
 
 // requestsText says how many requests were answered, and how fast.
 func (m *PointModel) requestsText(p *result.Point) (list texts) {
 	r, t := p.Requests, p.Throughput
 	list.addFormat("%s of %s answered", say.Count(r.OK), say.Count(r.Due))
-	list.addQuantity(t.RequestsPerS, "completed/s")
+	if due := t.DuePerS; due == nil || !(math.Abs(valueOrZero(t.RequestsPerS)-*due) < usualDifference**due) { // else it says no more
+		list.addQuantity(t.RequestsPerS, "completed/s")
+	}
 	if x := metric.All().Find(metric.InputsRate); p.Window[x.FieldName()] > 0 {
 		list.addFormat("%s %s", say.Quantity(p.Window[x.FieldName()]), string(x.Unit))
 	}
 	list.addQuantity(t.OutputTokensPerS, "output tok/s")
 	if g := goodputOfPoint(p); g != nil && 100*g.RequestsPerS < 99*valueOrZero(t.DuePerS) {
-		list.addFormat("goodput %s req/s", say.Quantity(g.RequestsPerS))
+		list.addFormat("goodput %s of %s req/s", say.Quantity(g.RequestsPerS), say.Quantity(valueOrZero(t.DuePerS)))
 	}
 	return list
 }
@@ -160,7 +184,7 @@ func (m *Model) VerdictNote() string {
 
 // measurementFact says what the measurement itself is worth. It is never green: it says nothing
 // about the server.
-func (m *PointModel) measurementFact(p *result.Point, e result.Environment) labelled {
+func (m *PointModel) measurementFact(p *result.Point) labelled {
 	f := labelled{Label: "Measurement", Value: []string{string(m.Verdict)}}
 	if len(m.Because) > 0 {
 		f.Value[0] += " (" + strings.Join(m.Because, ", ") + ")"
@@ -173,9 +197,6 @@ func (m *PointModel) measurementFact(p *result.Point, e result.Environment) labe
 		f.Value[0] += ": " + notTheServer
 	}
 	f.Value = append(f.Value, m.ChecksPassed())
-	if e.Stamps == "virtual" {
-		f.Value = append(f.Value, "simulated in virtual time")
-	}
 	f.Value = append(f.Value, carriedBy(p.Workers))
 	return f
 }
@@ -204,14 +225,18 @@ func (m *PointModel) limitFacts(p *result.Point) (facts []labelled) {
 		if p.SLO.Met == result.Undecided && met == result.No { // its requests were not followed to their end
 			met = result.Undecided
 		}
-		text := metMark(met) + " "
+		mark, color := metMark(met), metColor(met)
+		if limits[i].Near && met != result.Undecided {
+			mark, color = "≈", yellow
+		}
+		text := mark + " "
 		for k, cell := range row {
 			if k < len(width) {
 				cell += strings.Repeat(" ", width[k]-utf8.RuneCountInString(cell)+2)
 			}
 			text += cell
 		}
-		facts = append(facts, labelled{Label: label, Color: metColor(met), Columns: strings.TrimRight(text, " ")})
+		facts = append(facts, labelled{Label: label, Color: color, Columns: strings.TrimRight(text, " ")})
 		label = ""
 	}
 	if hidden > 0 {
@@ -327,7 +352,7 @@ func marksLegend(t Table) (list []string) {
 		})
 	}
 	for _, m := range [][2]string{
-		{"~", "~ few independent samples"}, {">", "> at least: some requests were not followed to their end"},
+		{"~", "~ rough, do not quote"}, {">", "> at least: some requests were not followed to their end"},
 		{say.Unknown, say.Unknown + " too few samples, or no steady state"},
 	} {
 		if seen(m[0]) {
@@ -461,7 +486,7 @@ func (m *Model) setupFact() labelled {
 }
 
 // invalidFacts are what an INVALID point shows: what failed, and what is known all the same.
-func (m *PointModel) invalidFacts(p *result.Point, e result.Environment) (facts []labelled) {
+func (m *PointModel) invalidFacts(p *result.Point, run *result.Run) (facts []labelled) {
 	facts = append(facts, m.errorFacts()...)
 	facts = append(facts, labelled{Label: "Still known", Value: []string{strings.TrimPrefix(stillKnown(p), "Still known: ")}})
 	var also []string
@@ -477,7 +502,7 @@ func (m *PointModel) invalidFacts(p *result.Point, e result.Environment) (facts 
 		}
 	}
 	facts = append(facts, labelled{Label: "Also flagged", Value: also}, labelled{Label: "What to do", Value: []string{advice}})
-	return append(facts, m.measurementFact(p, e))
+	return append(facts, m.measurementFact(p), simulatedFact(run))
 }
 
 // writeRepeats writes a load that was measured several times.

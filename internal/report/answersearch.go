@@ -49,7 +49,7 @@ func capacitySentence(c *result.Capacity) string {
 	case c.Unmet != nil && least == nil:
 		return fmt.Sprintf("No load met the SLO so far (%s sure): at %s, %s of %s missed it", say.Percent(c.Unmet.Confidence), load(c.Unmet.Load), say.Count(c.Unmet.Violations), say.Plural(c.Unmet.Requests, "request"))
 	case least != nil && c.Load != nil && *least == *c.Load:
-		return fmt.Sprintf("Capacity: %s within the SLO (verified, %s)", load(*least), sure)
+		return fmt.Sprintf("Capacity: at least %s within the SLO (verified, %s)", load(*least), sure)
 	case least != nil:
 		return fmt.Sprintf("Capacity: at least %s within the SLO (%s)", load(*least), sure)
 	case c.Estimate != nil && c.CI95 != nil:
@@ -88,16 +88,16 @@ func capacityFacts(run *result.Run) (facts []labelled) {
 		if v.Errors > 0 {
 			missed += fmt.Sprintf(" (%s failed)", say.Count(v.Errors))
 		}
-		label, side, bound := "Verified", "at most", v.Upper
+		label, bound := "Verified", "at most "+say.PercentAtMost(v.Upper)
 		switch {
 		case v.Refuted && v.Lower > 0:
-			label, side, bound = "Refuted", "at least", v.Lower
+			label, bound = "Refuted", "at least "+say.PercentAtLeast(v.Lower)
 		case !v.Passed && c.Load != nil && *c.Load != v.Load: // a lighter load was verified
 			label = "Also tried"
 		case !v.Passed:
 			label = "Not verified"
 		}
-		add(label, fmt.Sprintf("at %s, %s: %s %s of requests (95 %% sure), %s allowed", load(v.Load), missed, side, say.PercentNear(bound, v.Allowed), say.Percent(v.Allowed)))
+		add(label, fmt.Sprintf("at %s, %s: %s of requests (95 %% sure), %s allowed", load(v.Load), missed, bound, say.Percent(v.Allowed)))
 	}
 	if f := c.Floor; f != nil {
 		add("Missed", fmt.Sprintf("at least %s of requests at any load (%s sure), %s allowed; %s", say.Percent(f.Lower), say.Percent(boundConfidence(c)), say.Percent(f.Allowed), floorCause(f)))
@@ -121,7 +121,7 @@ func (m *Model) searchFacts() []labelled {
 		facts[at].Value = facts[at].Value[:min(2, len(facts[at].Value))]
 	}
 	facts = slices.Insert(facts, at, labelled{Label: "Bottleneck", Value: []string{strings.TrimSuffix(m.Why, ".")}})
-	return append(facts, m.Overview.measurementFact(m.Run))
+	return append(facts, m.Overview.measurementFact(m.Run), simulatedFact(m.Run))
 }
 
 // measurementFact says what the measurement of many loads is worth.
@@ -138,7 +138,7 @@ func otherLimits(c *result.Capacity, load func(float64) string) (list []string) 
 		case l.Estimate != nil && l.Why.IsNone():
 			list = append(list, l.Spec+" at "+load(*l.Estimate))
 		case l.Why.Code == result.ReasonCode(stats.NoViolation):
-			list = append(list, l.Spec+" met near it")
+			list = append(list, l.Spec+" still met there")
 		}
 	}
 	return list
@@ -225,17 +225,22 @@ func curveFacts(run *result.Run) (facts []labelled) {
 		add("Knee", text+": beyond it latency grows faster than throughput")
 	}
 	if s := c.Saturation; s != nil {
-		text := say.Quantity(s.RequestsPerS) + " req/s"
+		text := say.Quantity(s.RequestsPerS) + " req/s by a fitted curve"
 		if s.CI95 != nil {
 			text += " (95 % " + fromTo(*s.CI95) + ")"
 		}
-		if s.OutputTokensPerS != nil {
-			text += ", " + say.Quantity(*s.OutputTokensPerS) + " output tok/s"
+		most := 0.
+		for i := range run.Points {
+			most = max(most, valueOrZero(run.Points[i].Throughput.RequestsPerS))
 		}
-		add("Saturation", text+", by a fitted curve")
+		add("Saturation", text+", "+say.Quantity(most)+" measured")
 	}
 	if c.UnstableFrom != nil {
-		add("Queue grows", "from "+load(*c.UnstableFrom)+" on")
+		text := "at " + load(*c.UnstableFrom)
+		if below := heaviestBelow(run, *c.UnstableFrom); below > 0 {
+			text += ", not at " + load(below)
+		}
+		add("Queue grows", text)
 	}
 	if at, usd := cheapestPoint(run); at >= 0 {
 		within := ""
@@ -247,10 +252,20 @@ func curveFacts(run *result.Run) (facts []labelled) {
 	return facts
 }
 
+// heaviestBelow returns the heaviest measured load below one, 0 if there is none.
+func heaviestBelow(run *result.Run, load float64) (heaviest float64) {
+	for i := range run.Points {
+		if x := run.Points[i].Load.Value(); x < load {
+			heaviest = max(heaviest, x)
+		}
+	}
+	return heaviest
+}
+
 // writeSweep writes a sweep.
 func (m *Model) writeSweep(p *printer) {
 	c, run := m.Run.Curve, m.Run
-	p.writeFacts(append(curveFacts(run), m.Overview.measurementFact(run)))
+	p.writeFacts(append(curveFacts(run), m.Overview.measurementFact(run), simulatedFact(run)))
 	loads, held, next := judgedLoads(run)
 	var around *float64
 	switch {
@@ -281,6 +296,9 @@ func sweepSentence(run *result.Run, o *Overview) string {
 	c := run.Curve
 	load := namedLoad(c.Over)
 	of := " (" + say.Plural(len(run.Points), o.Unit) + " measured)"
+	if run.Target.Kind == "sim" {
+		of = " (" + say.Plural(len(run.Points), o.Unit) + " simulated)"
+	}
 	if n := invalidPoints(run); 2*n > len(run.Points) {
 		return fmt.Sprintf("INVALID at %d of %s", n, say.Plural(len(run.Points), o.Unit))
 	}
@@ -342,16 +360,13 @@ func (m *Model) loadTable(around *float64, rows int) Table {
 		}
 		t.Head = append(t.Head, headsOf(x, keys)...)
 	}
-	t.Head = append(t.Head, "")
+	t.Head = append(t.Head, "n", "")
 	for _, i := range order {
 		p := &run.Points[i]
 		within := ""
 		if p.SLO != nil {
 			within = say.Unknown
-			switch v := verifiedAt(run, p); {
-			case v != nil: // its own row is of fewer requests
-				within = say.PercentNear(1-float64(v.Violations)/float64(v.Requests), 1-v.Allowed)
-			case p.SLO.Attained != nil && i != run.UnderWay():
+			if p.SLO.Attained != nil && i != run.UnderWay() {
 				within = goodShareText(p.SLO)
 			}
 		}
@@ -365,7 +380,7 @@ func (m *Model) loadTable(around *float64, rows int) Table {
 				row = append(row, cellText(p.Metrics.SummaryOf(x.Name), key))
 			}
 		}
-		t.AddRow(append(row, loadMark(run, i))...)
+		t.AddRow(append(row, say.Count(p.Requests.Due), loadMark(run, i))...)
 	}
 	return t.withoutColumns(func(column int) bool {
 		return !slices.ContainsFunc(t.Rows, func(r []string) bool { return r[column] != "" && r[column] != say.Unknown })
@@ -423,18 +438,19 @@ func (m *Model) writeLoadTable(p *printer, t Table) {
 
 // measurementText says what the measurement of a search or a sweep is worth.
 func (o *Overview) measurementText(run *result.Run) string {
+	aside := o.Aside + o.Few
 	text := string(run.Verdict) + ", all checks passed at all " + say.Plural(o.Points, o.Unit)
-	if o.Clean < o.Points {
+	switch {
+	case o.Clean < o.Points && o.Clean+aside == o.Points:
+		text = fmt.Sprintf("%s, all checks passed at %s", run.Verdict, say.Plural(o.Clean, o.Unit))
+	case o.Clean < o.Points:
 		text = fmt.Sprintf("%s, %d of %s passed every check", run.Verdict, o.Clean, say.Plural(o.Points, o.Unit))
 	}
-	if n := o.Aside + o.Few; n > 0 {
-		text += fmt.Sprintf("; %d %s short or overloaded on purpose", n, wasOrWere(n))
+	if aside > 0 {
+		text += fmt.Sprintf("; %d more %s short or overloaded on purpose", aside, wasOrWere(aside))
 	}
 	if o.Invalid > 0 {
 		text += "; " + o.DiscardedText()
-	}
-	if run.Environment.Stamps == "virtual" {
-		text += " · simulated in virtual time"
 	}
 	return text
 }

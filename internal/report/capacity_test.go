@@ -16,7 +16,7 @@ func TestBestBoundComesFirst(t *testing.T) {
 		of   result.Capacity
 		want string
 	}{
-		{"a look of its own", result.Capacity{Load: &met, Bracket: &[2]*float64{&met, &most}}, "Capacity: 1.86 req/s within the SLO (verified, 95 % sure)"},
+		{"a look of its own", result.Capacity{Load: &met, Bracket: &[2]*float64{&met, &most}}, "Capacity: at least 1.86 req/s within the SLO (verified, 95 % sure)"},
 		{"all windows", result.Capacity{Load: &verified, Bracket: &[2]*float64{&met, &most}}, "Capacity: at least 1.86 req/s within the SLO (95 % sure)"},
 		{"all windows, no look", result.Capacity{Bracket: &[2]*float64{&met, nil}, Estimate: &estimate, CI95: &[2]float64{2.16, 2.48}}, "Capacity: at least 1.86 req/s within the SLO (95 % sure)"},
 		{"neither", result.Capacity{Bracket: &[2]*float64{nil, &most}}, "Capacity: at most 2.48 req/s within the SLO (95 % sure)"},

@@ -18,10 +18,10 @@ import (
 
 // realServers says how far the twin was from the servers that Pitot measured (evidence/twin.md,
 // "On an H100 and an H200").
-const realServers = "On the two real servers that Pitot measured, TPOT was within 19 % and TTFT up to 3.1 times as long, because the CPU of one was slow."
+const realServers = "On the two real servers that Pitot measured, TPOT was within 19 % and TTFT up to 3.1 times as long, as the CPU of one was slow."
 
 // predictions warns that the numbers of a choice were not measured.
-const predictions = "Predictions, not measurements. " + realServers + " No probability here includes that."
+const predictions = "Predictions, not measurements. " + realServers
 
 // ChoiceModel holds what a report shows of a choice.
 type ChoiceModel struct {
@@ -113,6 +113,9 @@ func choiceAnswer(x *choose.Choice, best *choose.Option) string {
 		hour, million = million, hour
 	}
 	answer += ": " + hour
+	if x.Rate > 0 && !isCapacityShort(x, best) {
+		return answer + ", " + probabilityText(best.Enough) + " sure to be enough"
+	}
 	if long := answer + ", " + million; utf8.RuneCountInString(long) <= textWidth {
 		return long
 	}
@@ -144,6 +147,7 @@ func carriesTogether(x *choose.Choice, o *choose.Option) (facts []ChoiceFact) {
 	facts = append(facts, ChoiceFact{"Carries", []string{
 		fmt.Sprintf("%s, 80 %% interval %s", RateText(x, carried), fromTo(within)), limitName(o.Claim) + " limits first",
 	}})
+	facts = append(facts, ChoiceFact{"Enough?", []string{fmt.Sprintf("with probability %s%s; a server with a slow CPU is not included", probabilityText(o.Enough), sureText(x.Sure))}})
 	more := ""
 	switch {
 	case x.Sure > 0 && o.NeverSure:
@@ -151,13 +155,12 @@ func carriesTogether(x *choose.Choice, o *choose.Option) (facts []ChoiceFact) {
 	case o.EnginesFor[1] == 0:
 		more = "if the server is slower than predicted, no number of engines meets the SLO"
 	case o.EnginesFor[1] > o.Engines:
-		more = fmt.Sprintf("take %s in case the server is slower than predicted", say.Count(o.EnginesFor[1]))
+		more = fmt.Sprintf("%d engines%s, enough if the server is slower than predicted", o.EnginesFor[1], perHourOf(o, o.EnginesFor[1]))
 	}
-	verb := "carries"
-	if o.Engines > 1 {
-		verb = "carry"
+	if more != "" {
+		facts = append(facts, ChoiceFact{"To be safe", []string{more}})
 	}
-	facts = append(facts, ChoiceFact{"Enough?", nonEmpty(fmt.Sprintf("%s %s %s with probability %s%s", say.Plural(o.Engines, "engine"), verb, wantedText(x), probabilityText(o.Enough), sureText(x.Sure)), more)})
+	facts = append(facts, ChoiceFact{"If one fails", []string{lossText(o)}})
 	w := o.Whole
 	switch {
 	case w == nil:
@@ -173,11 +176,23 @@ func carriesTogether(x *choose.Choice, o *choose.Option) (facts []ChoiceFact) {
 	case !w.Met:
 		facts = append(facts, ChoiceFact{"Together", []string{fmt.Sprintf("at %s they miss the SLO in simulation: take more engines", wantedText(x))}})
 	}
-	loss := "nothing serves: there is no spare engine"
-	if o.Engines > 1 {
-		loss = fmt.Sprintf("the others carry %.0f %% of the wanted rate", math.Floor(100*min(o.AfterLoss, 9.99)+1e-6))
+	return facts
+}
+
+// lossText says what is left when an engine of an option fails.
+func lossText(o *choose.Option) string {
+	if o.Engines == 1 {
+		return "nothing serves: there is no spare engine"
 	}
-	return append(facts, ChoiceFact{"If one fails", []string{loss}})
+	return fmt.Sprintf("the others carry %.0f %% of the wanted rate", math.Floor(100*min(o.AfterLoss, 9.99)+1e-6))
+}
+
+// perHourOf is the price of some engines of an option, for a sentence.
+func perHourOf(o *choose.Option, engines int) string {
+	if o.PerHour <= 0 || o.Engines == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", $%s an hour", formatPrice(o.PerHour/float64(o.Engines)*float64(engines)))
 }
 
 // RateText writes a rate of a choice, of requests or of conversations that begin.
@@ -252,7 +267,7 @@ func howSure(x *choose.Choice) (facts []ChoiceFact) {
 			others = append(others, fmt.Sprintf("%s (%s)", describeOption(o), probabilityText(o.Cheapest)))
 		}
 	}
-	cheapest := []string{"with probability " + probabilityText(best.Cheapest)}
+	cheapest := []string{probabilityText(best.Cheapest) + " that no other option is cheaper"}
 	if n := len(others) - mostRivals; n > 0 {
 		others = append(others[:mostRivals], fmt.Sprintf("%d more", n))
 	}
@@ -420,6 +435,10 @@ func errorsToExpect(x *choose.Choice) (list texts) {
 			}
 		case !seen[o.Error.Of]:
 			seen[o.Error.Of] = true
+			if e := o.Error.Public; e != nil && e.KeptOut > 0 {
+				list.addText(publicErrorText(e))
+				continue
+			}
 			list.addFormat("%s: 4 of 5 predictions are within %.0f %% in TPOT and %.0f %% in TTFT", o.Error.Of, o.Error.TPOTPct, o.Error.TTFTPct)
 		}
 	}

@@ -16,7 +16,7 @@ func TestTieInPrice(t *testing.T) {
 	dearer.Accelerator, dearer.PerHour, dearer.Cheapest = "b200", 5, .2
 	got := howSure(&choose.Choice{Rate: 2, Options: []choose.Option{bf16, fp8, dearer}})
 	want := []ChoiceFact{
-		{"Cheapest?", []string{"with probability over 99 %", "not ruled out: 1 × b200 bf16 (20 %)"}},
+		{"Cheapest?", []string{"over 99 % that no other option is cheaper", "not ruled out: 1 × b200 bf16 (20 %)"}},
 		{"Same price", []string{"1 × h100 fp8 carries 35.9 req/s, but changes the model's answers"}},
 	}
 	if !reflect.DeepEqual(got, want) {

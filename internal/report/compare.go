@@ -523,6 +523,10 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		switch {
 		case v.Why == "" && v.Scope != "":
 			m.Claim += " between " + strings.TrimPrefix(string(v.Scope), "of ")
+			if v.Untested > 0 {
+				m.Basis.addFormat("%d of %d %s could not be tested", v.Untested, rows, metrics)
+				break
+			}
 			m.Basis.addFormat("%d %s", rows, metrics)
 		case v.Why == "":
 			m.Basis.addText(launchesBasis(pairs, rows, metrics))
@@ -577,7 +581,10 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		m.More.addFormat("%s no detectable change.", sayShow(v.Undistinguished))
 	}
 	if v.Untested > 0 && m.Word != NoVerdict {
-		m.More.addFormat("%s could not be tested.", say.Count(v.Untested))
+		if v.Word != compare.Undistinguished || v.Scope == "" {
+			m.More.addFormat("%s could not be tested.", say.Count(v.Untested))
+		}
+		m.More.addText(largestUntested(pairs))
 	}
 	if v.Word != compare.NotCompared {
 		for _, l := range v.Lost {
@@ -588,6 +595,22 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		m.More.addText(scopeNote(v.Scope))
 	}
 	return m
+}
+
+// largestUntested names the largest difference that no test could confirm, "" if all are small.
+func largestUntested(pairs []*compare.Pair) string {
+	name, most := "", 0.1
+	for _, p := range pairs {
+		for i := range p.Rows {
+			if r := &p.Rows[i]; r.CI95 == nil && r.Verdict == compare.Undistinguished && !r.OfShare() && math.Abs(r.Change) > most {
+				name, most = MetricLabel(r.Metric)+" "+say.RelativeChange(r.Change, false), math.Abs(r.Change)
+			}
+		}
+	}
+	if name == "" {
+		return ""
+	}
+	return "Largest difference, not tested: " + name + "."
 }
 
 // placeOf is the load of a pair, or what else is compared.
@@ -668,7 +691,7 @@ func unconfirmedText(c *compare.Comparison, b string) string {
 // scopeNote says what a verdict on one launch a side leaves open.
 func scopeNote(s compare.Scope) string {
 	if s == compare.TheseRuns {
-		return fmt.Sprintf("Other runs may differ by more. For a verdict on the systems, measure %d runs a side at different times: pitot run … --launch NAME.", compare.Enough)
+		return fmt.Sprintf("Other runs may differ by more. For a verdict on the systems, measure %d runs a side: pitot run … --launch NAME, at other times or, in simulation, with another --seed.", compare.Enough)
 	}
 	return fmt.Sprintf("Other starts of the servers may differ by more. For a verdict on the systems, measure %d starts a side: pitot run … --launch NAME.", compare.Enough)
 }

@@ -36,6 +36,8 @@ func rowWeight(r *compare.Row) int {
 		return 300
 	case r.Verdict == compare.Unconfirmed:
 		return 200
+	case r.Verdict == compare.Equivalent && at < 0:
+		return 96
 	case at >= 0:
 		return 100 - at
 	}
@@ -104,7 +106,9 @@ func (m *ComparisonModel) briefTable() (t Table, legend texts) {
 	}
 	explain("times in ms", func(r *compare.Row) bool { return r.Unit == "ms" })
 	explain("~ from few samples", func(r *compare.Row) bool { return r.Few && r.Unit != "share" })
-	explain("– could not be tested", func(r *compare.Row) bool { return r.CI95 == nil && slices.ContainsFunc(t.Rows, func(cells []string) bool { return slices.Contains(cells, say.Unknown) }) })
+	explain("– could not be tested", func(r *compare.Row) bool {
+		return r.CI95 == nil && slices.ContainsFunc(t.Rows, func(cells []string) bool { return slices.Contains(cells, say.Unknown) })
+	})
 	explain("unchanged: within "+say.ChangeSize(m.Of.Within, false), func(r *compare.Row) bool {
 		return r.Verdict == compare.Equivalent
 	})

@@ -109,7 +109,7 @@ func capacityCost(run *result.Run, load func(float64) string) []string {
 	parts := texts{fmt.Sprintf("$%s per million output tokens within the SLO, at %s", say.Quantity(*usd), load(*run.Capacity.Load))}
 	if q := run.Capacity.Cost; q != nil {
 		if x := q.WithHeadroom.USDPerMGoodOutput; x != nil && q.Headroom > 0 && q.AtCapacity.Basis != result.TokenPrice {
-			parts.addFormat("$%s with %s headroom, at %s", say.Quantity(*x), say.Percent(q.Headroom), load(*run.Capacity.Load*(1-q.Headroom)))
+			parts.addFormat("$%s with %s kept in reserve, at %s", say.Quantity(*x), say.Percent(q.Headroom), load(*run.Capacity.Load*(1-q.Headroom)))
 		}
 		parts.addText(priceText(&q.AtCapacity))
 	}

@@ -436,7 +436,7 @@ func writeExplanation(p *printer, run *result.Run, x *inspect.Explanation) {
 
 // writeSymptoms writes a table of what limits each latency of a load.
 func writeSymptoms(p *printer, of *result.Point, x *inspect.ExplainedPoint) {
-	t := NewTable("metric", "measured", "limited by", "sure?", "at 2× load")
+	t := NewTable("metric", "measured", "limited by", "sure?", "grows at 2×")
 	twice, few := false, false
 	for i := range x.Symptoms {
 		d := &x.Symptoms[i]
@@ -468,7 +468,7 @@ func writeSymptoms(p *printer, of *result.Point, x *inspect.ExplainedPoint) {
 	}
 	var legend []string
 	if twice {
-		legend = append(legend, "at 2× load: times as long, in simulation")
+		legend = append(legend, "grows at 2×: how many times as long at twice the load, in simulation")
 	} else {
 		t = t.withoutColumns(func(column int) bool { return column == 4 })
 	}
@@ -499,7 +499,7 @@ func findingFacts(x *inspect.ExplainedPoint) (facts []labelled) {
 		add("Ruled out", fmt.Sprintf("%s (each at most %s of %s)", strings.Join(names, ", "), say.Percent(math.Ceil(1000*most)/1000), symptomName(d.Symptom)))
 	}
 	left, untested := openTexts(x, f.Untested, d.Symptom)
-	add("Not excluded", strings.Join(left, ", "))
+	add("May add to it", strings.Join(left, ", "))
 	add("Not tested", strings.Join(untested, ", "))
 	add("Also", heldDown(d))
 	if f.Cause == explain.Unknown {

@@ -73,10 +73,10 @@ func TestExplanationFitsAScreen(t *testing.T) {
 	fitsScreen(t, brief.String())
 	for _, want := range []string{
 		"Bottleneck of p90 TTFT at 24 req/s: prefill compute or memory bandwidth (sure)\nThe SLO is not met here.\n",
-		"\np90 TTFT          –  prefill compute or            sure         4.4×\n                     memory bandwidth\n",
+		"\np90 TTFT          –  prefill compute or            sure          4.4×\n                     memory bandwidth\n",
 		"Evidence     mean TTFT over the whole load 80.0 ms = 64.0 prefill + 16.0 queue\n             with a third more compute: p90 TTFT about 32 % lower (simulation)\n",
 		"Ruled out    slow client, KV cache (each at most 1.3 % of p90 TTFT)\n",
-		"Not excluded network (up to 13 % of p90 TTFT), server freezes\n",
+		"May add to it network (up to 13 % of p90 TTFT), server freezes\n",
 		"Not tested   GPU clock (GPU metrics were not read)\n",
 		"+3 more: --full\n",
 	} {

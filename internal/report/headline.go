@@ -33,7 +33,9 @@ type Headline struct {
 func (c *Headline) HasInterval() bool { return c.Interval != "" && !c.Unsure }
 
 // noInterval returns the words of why an interval is not known.
-func noInterval(why result.Reason) string { return "no interval: " + ReasonText(why) }
+func noInterval(why result.Reason) string {
+	return "no error bar, since " + ReasonText(why)
+}
 
 // ReasonText returns the words of a reason, plain: a class in them has the user's name.
 func ReasonText(r result.Reason) string { return say.PlainLine(reasons.Text(r)) }
@@ -419,6 +421,13 @@ func (m *Model) headlineOverview(run *result.Run) {
 	if k := run.Capacity; k != nil {
 		load := func(x float64) string { return say.Quantity(x) + " " + result.LoadUnit(k.Over) }
 		c.Sentence = capacitySentence(k)
+		if run.Target.Kind == "sim" {
+			if rest, found := strings.CutPrefix(c.Sentence, "Capacity"); found {
+				c.Sentence = "Simulated capacity" + rest
+			} else {
+				c.Sentence = "Simulated: " + c.Sentence
+			}
+		}
 		var sure []string
 		switch {
 		case k.CI95 != nil && k.Estimate != nil:

@@ -169,11 +169,26 @@ func errorToExpect(x *predict.Prediction) string {
 			others = ", and those of all other kinds, since these are few"
 		}
 		if e.KeptOut > 0 {
-			return fmt.Sprintf("Predictions, not measurements. Of %d public measurements that the model was not tuned on, TPOT was within %.0f %% in %.0f %%, TTFT within %.0f %% in %.0f %% (%s with vLLM%s).", e.KeptOut, e.TPOTPct, e.TPOTHoldsPct, e.TTFTPct, e.TTFTHoldsPct, e.Of, others) + fit
+			return "Predictions, not measurements. " + publicErrorText(e) + "." + fit
 		}
 		return fmt.Sprintf("Predictions, not measurements: 4 of 5 are within %.0f %% in TPOT and %.0f %% in TTFT, by %d public measurements of %d systems, %s with vLLM%s. The model was tuned on all of them.", e.TPOTPct, e.TTFTPct, e.Measurements, e.Systems, e.Of, others) + fit
 	}
 	return fmt.Sprintf("Predictions of unknown error: there is no public measurement of such a system (%s). They may be off by tens of percent, in TTFT more than in TPOT.", x.Deployment.Accelerator.Name) + fit
+}
+
+// publicErrorText says how near predictions were to public measurements that nothing was tuned on.
+func publicErrorText(e *predict.ErrorToExpect) string {
+	count := func(percent float64) string {
+		if n := int(math.Round(percent / 100 * float64(e.KeptOut))); n < e.KeptOut {
+			return say.Count(n)
+		}
+		return "all"
+	}
+	others := ""
+	if e.CoversAllSystems() {
+		others = ", and those of all other kinds, since these are few"
+	}
+	return fmt.Sprintf("Of %d public measurements that the model was not tuned on, TPOT was within %.0f %% in %s, TTFT within %.0f %% in %s (%s with vLLM%s)", e.KeptOut, e.TPOTPct, count(e.TPOTHoldsPct), e.TTFTPct, count(e.TTFTHoldsPct), e.Of, others)
 }
 
 // extrapolationError says how far off those loads of a fitted twin may be that are unlike the ones

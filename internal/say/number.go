@@ -108,6 +108,27 @@ func PercentNear(x, limit float64) string {
 	return onSameSide(number, x*100, limit*100) + " " + unit
 }
 
+// PercentAtMost writes an upper bound of a share: it is rounded up to two digits.
+func PercentAtMost(x float64) string {
+	return roundedPercent(x, func(p float64) float64 { return math.Ceil(p - 1e-9) })
+}
+
+// PercentAtLeast writes a lower bound of a share: it is rounded down to two digits.
+func PercentAtLeast(x float64) string {
+	return roundedPercent(x, func(p float64) float64 { return math.Floor(p + 1e-9) })
+}
+
+func roundedPercent(x float64, round func(float64) float64) string {
+	if !(x > 0) || x >= 1 {
+		return Percent(x)
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(100*x))-1)
+	if p := round(100*x/unit) * unit; p > 0 {
+		return Decimal(p, 6) + " %"
+	}
+	return Percent(x)
+}
+
 func onSameSide(text string, x, limit float64) string {
 	for digits := 1; digits <= 12; digits++ {
 		read, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)

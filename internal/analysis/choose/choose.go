@@ -210,6 +210,8 @@ type Expected struct {
 	Kernels bool    `json:"kernels_measured,omitempty"` // where none was: at least the accelerator's kernels were
 	// Lockstep says that it is of engines that share experts, and so take their steps together.
 	Lockstep bool `json:"lock_step,omitempty"`
+	// Public holds the public measurements that the error is of.
+	Public *predict.ErrorToExpect `json:"public,omitempty"`
 }
 
 // Choose finds out what carries what is wanted, and for how much. Errors are the user's.
@@ -731,7 +733,7 @@ func errorOf(c *Candidate) Expected {
 		return Expected{TPOTPct: f.TPOTPct, TTFTPct: f.TTFTPct, Of: "its profile"}
 	}
 	if e := predict.UnfittedError(d); e != nil {
-		return Expected{TPOTPct: e.TPOTPct, TTFTPct: e.TTFTPct, Of: e.Of}
+		return Expected{TPOTPct: e.TPOTPct, TTFTPct: e.TTFTPct, Of: e.Of, Public: e}
 	}
 	var x Expected // as the worst that is known, of its kind where its kernels were measured
 	for _, regime := range catalogue.Regimes() {

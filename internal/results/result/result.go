@@ -711,6 +711,7 @@ type Limit struct {
 	Limit      float64     `json:"limit"`                // milliseconds, or a share for errors
 	Attained   *float64    `json:"attained"`             // share of all due that it is about that ended well and not over the limit; null where single requests have no such value
 	Met        Met         `json:"met"`
+	Near       bool        `json:"near_limit,omitempty"` // another window may well decide it otherwise
 	Why        Reason      `json:"why,omitzero"`
 }
 

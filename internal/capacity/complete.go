@@ -18,7 +18,7 @@ func CompleteRun(measured *result.Run) bool {
 	if measured.Points[0].Stage == result.StageCold {
 		return false
 	}
-	if measured.Points[0].Stage == CurveStage {
+	if measured.Points[0].IsOfCurve() {
 		points := measured.Points
 		if last := measured.UnderWay(); last >= 0 {
 			points = points[:last]

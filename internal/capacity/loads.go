@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // LoadsConfig says which loads a curve is drawn from.
@@ -16,6 +17,18 @@ type LoadsConfig struct {
 	MaxLoad   float64   // no load above it, 0 for no limit
 	Residence float64   // seconds, about how long a request alone takes
 	Seed      uint64    // of the random orders
+	Step      float64   // each of the first loads is this many times the last; 0 is 2
+
+	// Fits reports whether there is time to measure a load, after those seen. nil is always.
+	Fits func(load float64, seen []CurvePoint) bool
+}
+
+// step returns the factor between the first loads.
+func (c *LoadsConfig) step() float64 {
+	if c.Step > 1 {
+		return c.Step
+	}
+	return 2
 }
 
 const (
@@ -51,7 +64,7 @@ func NewLoads(cfg LoadsConfig) *Loads {
 // Next gives the load to measure after those seen; false when there is none.
 func (l *Loads) Next(seen []CurvePoint) (load float64, ok bool) {
 	if !l.fixed {
-		if next, up := l.nextDoubling(seen); up {
+		if next, up := l.nextDoubling(seen); up && l.fits(next, seen) {
 			return next, true
 		}
 		between := l.addBetween(seen)
@@ -61,11 +74,30 @@ func (l *Loads) Next(seen []CurvePoint) (load float64, ok bool) {
 		}
 		l.orderLoads(between, all)
 	}
-	if len(l.queue) == 0 {
-		return 0, false
+	for len(l.queue) > 0 {
+		load, l.queue = l.queue[0], l.queue[1:]
+		if l.fits(load, seen) {
+			return load, true
+		}
 	}
-	load, l.queue = l.queue[0], l.queue[1:]
-	return load, true
+	return 0, false
+}
+
+func (l *Loads) fits(load float64, seen []CurvePoint) bool {
+	return len(seen) == 0 || l.cfg.Fits == nil || l.cfg.Fits(load, seen)
+}
+
+// FitUsers sets which numbers of users fit into the time that is left, which is called before each.
+// Requests take about as long as the users divided by the highest throughput seen. A load takes two
+// of them until it is steady, and two more at its ends.
+func (l *Loads) FitUsers(window time.Duration, left func() time.Duration) {
+	l.cfg.Fits = func(users float64, seen []CurvePoint) bool {
+		most := 0.
+		for _, p := range seen {
+			most = max(most, p.RequestsPerS)
+		}
+		return most == 0 || window.Seconds()+4*users/most <= left().Seconds()
+	}
 }
 
 // Left returns how many loads [Loads.Next] is still to give at most, after those seen.
@@ -101,7 +133,7 @@ func (l *Loads) nextDoubling(seen []CurvePoint) (float64, bool) {
 		return l.allowedLoad(first), true
 	}
 	last := seen[len(seen)-1]
-	next := l.allowedLoad(2 * last.Load)
+	next := l.allowedLoad(l.cfg.step() * last.Load)
 	if l.isPastKnee(seen) || next <= last.Load || len(seen) >= min(maxSteps, l.cfg.Points) {
 		return 0, false
 	}
@@ -153,7 +185,7 @@ func (l *Loads) isPastKnee(seen []CurvePoint) bool {
 	if !l.cfg.Closed {
 		return last.IsBehind()
 	}
-	return len(seen) > 1 && last.RequestsPerS < leastGain*seen[len(seen)-2].RequestsPerS
+	return len(seen) > 1 && last.RequestsPerS < math.Pow(leastGain, math.Log2(l.cfg.step()))*seen[len(seen)-2].RequestsPerS
 }
 
 // demandRatio returns the excess of the requested load over the served one, in a closed loop up to

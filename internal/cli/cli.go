@@ -91,6 +91,7 @@ func verbs() []verb {
 		other      = "Other"
 	)
 	return []verb{
+		{measure, "quick", quickVerb, quickHelp, targetArgument},
 		{measure, "run", runVerb, runHelp, targetArgument},
 		{measure, "sweep", sweepVerb, sweepHelp, targetArgument},
 		{measure, "find", findVerb, findHelp, targetArgument},
@@ -182,8 +183,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 func dispatch(ctx context.Context, e *Env, args []string) (int, error) {
 	if len(args) == 0 {
-		writeOverview(e.Stderr)
-		return Usage, nil
+		args = []string{string(config.VerbQuick)}
 	}
 	name := args[0]
 	if topic, is := strings.CutPrefix(name, "--help="); is {

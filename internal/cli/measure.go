@@ -36,6 +36,11 @@ func (v *measuring) run(ctx context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Usage, err
 	}
+	return v.measure(ctx, e, p, exports)
+}
+
+// measure carries out a plan and shows what it measured.
+func (v *measuring) measure(ctx context.Context, e *Env, p *config.Plan, exports []export.Export) (int, error) {
 	if p.DryRun {
 		return v.dryRun(ctx, e, p)
 	}
@@ -56,6 +61,11 @@ func (v *measuring) preparePlan(e *Env) (*config.Plan, []export.Export, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	return v.checkPlan(e, p, args)
+}
+
+// checkPlan refuses a plan that cannot be carried out. Its errors are the user's.
+func (v *measuring) checkPlan(e *Env, p config.Plan, args []string) (*config.Plan, []export.Export, error) {
 	e.Display = p.Display
 	if len(args) > 1 {
 		return nil, nil, say.Errorf("more than one target: %q and %q", args[0], args[1]).WithHint("one run measures one target")

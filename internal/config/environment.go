@@ -14,6 +14,9 @@ const (
 	profileVariable = "PITOT_CPUPROFILE" // read where the program begins
 	targetVariable  = "OPENAI_BASE_URL"  // as OpenAI's own clients read it
 
+	// QuickPortsVariable names the ports of this machine at which pitot quick looks for a server.
+	QuickPortsVariable = "PITOT_QUICK_PORTS"
+
 	TokenVariable = "PITOT_FLEET_TOKEN" // of a worker: what it shows to the run's server
 )
 
@@ -71,7 +74,7 @@ func isServiceLink(name, value string) bool {
 // each) that nothing reads, sorted. It may be mistyped, or another program's. Kubernetes' service
 // links have none.
 func IgnoredVariables(environ []string) (notes []string) {
-	known := []string{configVariable, profileVariable, TokenVariable}
+	known := []string{configVariable, profileVariable, TokenVariable, QuickPortsVariable}
 	for _, s := range Settings() {
 		known = append(known, envName(s.Name))
 	}

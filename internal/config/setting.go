@@ -15,6 +15,7 @@ type Verb string
 const (
 	VerbRun       Verb = "run"
 	VerbSweep     Verb = "sweep"
+	VerbQuick     Verb = "quick"
 	VerbFind      Verb = "find"
 	VerbReport    Verb = "report"
 	VerbMock      Verb = "mock"

@@ -60,7 +60,7 @@ func (f *Fold) Point() result.Point {
 	p.SLO = objective
 	if objective != nil {
 		p.Goodput = f.goodputOf(good)
-		if p.Stage == result.StageCurve {
+		if p.IsOfCurve() {
 			objective.Violations = f.inBlocks()
 		}
 	}

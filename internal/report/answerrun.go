@@ -556,6 +556,9 @@ func (m *Model) nextCommand() string {
 		if run.Verdict == result.Invalid {
 			return ""
 		}
+		if len(userLoads(run)) > 0 {
+			return cmp.Or(searchCommand(run, "--slo", "chat"), explain)
+		}
 		return explain
 	case p.Verdict == result.Invalid, p.Outcome == result.Failing, p.WentAway != nil, len(run.Points) > 1, run.Target.Kind == "replay":
 		return ""
@@ -585,7 +588,7 @@ func searchCommand(run *result.Run, more ...string) string {
 		}
 		args = append(args, name, value)
 	}
-	if !slices.Contains(args, "--slo") { // from the workload or a variable
+	if !slices.Contains(args, "--slo") && !slices.Contains(more, "--slo") { // from the workload or a variable
 		args = append(args, "--slo", run.Points[0].SLO.Spec)
 	}
 	return say.ShellLine(append(args, more...))

@@ -242,14 +242,20 @@ func curveFacts(run *result.Run) (facts []labelled) {
 		}
 		add("Queue grows", text)
 	}
+	return addLine(facts, "Cheapest", cheapestFact(run).Value)
+}
+
+// cheapestFact says at which load of a sweep a token costs least. It has no value if no price is known.
+func cheapestFact(run *result.Run) labelled {
+	f := labelled{Label: "Cheapest"}
 	if at, usd := cheapestPoint(run); at >= 0 {
 		within := ""
 		if run.Points[at].SLO != nil {
 			within = " within the SLO"
 		}
-		add("Cheapest", fmt.Sprintf("$%s per million output tokens%s, at %s", say.Quantity(usd), within, load(run.Points[at].Load.Value())))
+		f.Value = []string{fmt.Sprintf("$%s per million output tokens%s, at %s", say.Quantity(usd), within, namedLoad(run.Curve.Over)(run.Points[at].Load.Value()))}
 	}
-	return facts
+	return f
 }
 
 // heaviestBelow returns the heaviest measured load below one, 0 if there is none.
@@ -265,7 +271,12 @@ func heaviestBelow(run *result.Run, load float64) (heaviest float64) {
 // writeSweep writes a sweep.
 func (m *Model) writeSweep(p *printer) {
 	c, run := m.Run.Curve, m.Run
-	p.writeFacts(append(curveFacts(run), m.Overview.measurementFact(run), simulatedFact(run)))
+	facts := curveFacts(run)
+	users := usersFacts(run)
+	if len(users) > 0 {
+		facts = append(users, labelled{Label: "Bottleneck", Value: []string{strings.TrimSuffix(m.Why, ".")}}, cheapestFact(run))
+	}
+	p.writeFacts(append(facts, m.Overview.measurementFact(run), simulatedFact(run)))
 	loads, held, next := judgedLoads(run)
 	var around *float64
 	switch {
@@ -278,7 +289,7 @@ func (m *Model) writeSweep(p *printer) {
 	}
 	m.writeLoadTable(p, m.loadTable(around, mostRows-p.tight))
 	notes := m.overviewNotes()
-	if !c.NoKnee.IsNone() && c.Knee == nil {
+	if !c.NoKnee.IsNone() && c.Knee == nil && len(users) == 0 {
 		notes = append(notes, note{Text: asSentence(noKnee(c))})
 	}
 	if x := c.Crossing; x != nil {
@@ -300,7 +311,16 @@ func sweepSentence(run *result.Run, o *Overview) string {
 		of = " (" + say.Plural(len(run.Points), o.Unit) + " simulated)"
 	}
 	if n := invalidPoints(run); 2*n > len(run.Points) {
+		if a := answerOfUsers(userLoads(run)); a.most != nil {
+			return fmt.Sprintf("INVALID at %d of %s: latencies do not hold, %s tok/s at least do", n, say.Plural(len(run.Points), o.Unit), say.Quantity(a.most.tokens))
+		}
 		return fmt.Sprintf("INVALID at %d of %s", n, say.Plural(len(run.Points), o.Unit))
+	}
+	if text := usersSentence(run); text != "" {
+		if run.Target.Kind == "sim" {
+			text = "Simulated: " + text
+		}
+		return text
 	}
 	loads, held, next := judgedLoads(run)
 	name := func(i int) string { return say.Decimal(loads[i].load, 3) }
@@ -438,6 +458,13 @@ func (m *Model) writeLoadTable(p *printer, t Table) {
 
 // measurementText says what the measurement of a search or a sweep is worth.
 func (o *Overview) measurementText(run *result.Run) string {
+	if run.Points[0].Stage == result.StageQuick {
+		text := string(run.Verdict) + ", a first look: short windows, no intervals"
+		if o.Invalid > 0 {
+			text += "; " + o.DiscardedText()
+		}
+		return text
+	}
 	aside := o.Aside + o.Few
 	text := string(run.Verdict) + ", all checks passed at all " + say.Plural(o.Points, o.Unit)
 	switch {

@@ -36,6 +36,7 @@ type Searcher struct {
 	claims  []slo.Claim
 	closed  bool
 	view    View
+	Quick   bool  // a sweep is a first look: its windows are short on purpose
 	probed  []int // the point of each probe
 
 	died     error   // the target answered nothing at all
@@ -669,6 +670,9 @@ func (s *Searcher) Sweep(ctx context.Context, loads *capacity.Loads) error {
 	}
 	var seen []capacity.CurvePoint
 	var spent time.Duration
+	if budget > 0 && s.closed && fixed {
+		loads.FitUsers(window.Duration, func() time.Duration { return budget - spent })
+	}
 	for {
 		toGo := loads.Left(len(seen))
 		x, ok := loads.Next(seen)
@@ -676,7 +680,11 @@ func (s *Searcher) Sweep(ctx context.Context, loads *capacity.Loads) error {
 			return nil
 		}
 		s.view.About(fmt.Sprintf("load %d · %s", len(seen)+1, s.formatLoad(x)))
-		l := s.makeLoad(x, int(window.Requests), window.Warmup, capacity.CurveStage)
+		stage := result.StageCurve
+		if s.Quick {
+			stage = result.StageQuick
+		}
+		l := s.makeLoad(x, int(window.Requests), window.Warmup, stage)
 		if l.Duration = window.Duration; !fixed && !counted {
 			l.Duration = windows.Next(x, seen)
 		}

@@ -83,7 +83,7 @@ func comparablePoints(run *result.Run) (out []result.Point) {
 		return nil
 	}
 	for _, p := range run.Points {
-		if p.Stage == "" || p.Stage == "curve" {
+		if p.Stage == "" || p.IsOfCurve() {
 			out = append(out, p)
 		}
 	}

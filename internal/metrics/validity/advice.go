@@ -178,7 +178,7 @@ func outputLengthAdvice(run *result.Run) result.ReasonCode {
 
 // ofSearch reports whether a search decided on the load of a point.
 func ofSearch(p *result.Point) bool {
-	return !slices.Contains([]string{"", result.StageCurve, result.StageCold, result.StageWarm}, p.Stage)
+	return !p.IsOfCurve() && !slices.Contains([]string{"", result.StageCold, result.StageWarm}, p.Stage)
 }
 
 // refusedAdvice returns what to do about n requests that were refused with 429.

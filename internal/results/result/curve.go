@@ -33,6 +33,7 @@ const (
 // with.
 const (
 	StageCurve = "curve"
+	StageQuick = "quick" // the same in a first look, whose windows are short on purpose
 	StageLight = "light"
 )
 

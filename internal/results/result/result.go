@@ -393,8 +393,12 @@ func (p *Point) IsExcused(c *Check, carries bool) bool {
 		return false
 	}
 	unstable := p.Stability == stats.Unstable && (!carries || slices.Contains(ofGrowth(), c.Name))
-	return slices.Contains([]string{StageLight, "bracket", "centre"}, p.Stage) && !carries || unstable || c.Name == CheckSamples
+	short := p.Stage == StageQuick && slices.Contains([]string{CheckWarmup, CheckWindow, CheckResidences}, c.Name)
+	return slices.Contains([]string{StageLight, "bracket", "centre"}, p.Stage) && !carries || unstable || short || c.Name == CheckSamples
 }
+
+// IsOfCurve reports whether a point is one of a sweep's.
+func (p *Point) IsOfCurve() bool { return p.Stage == StageCurve || p.Stage == StageQuick }
 
 // ofGrowth are the checks that a queue makes fail which grows for as long as the load lasts.
 func ofGrowth() []string {
@@ -492,7 +496,7 @@ func (r *Run) UnderWay() int {
 	cut := p.Requests.Due == 0 || p.Requests.Errors[interrupted] > 0
 	if c := r.Capacity; c != nil {
 		cut = !slices.ContainsFunc(c.Trail, func(t CapacityProbe) bool { return t.Point == last && !t.Cut })
-	} else if p.Stage != StageCurve {
+	} else if !p.IsOfCurve() {
 		return -1
 	}
 	if !cut {

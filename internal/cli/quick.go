@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"pitot/internal/capacity"
+	"pitot/internal/config"
+	"pitot/internal/say"
+	"pitot/internal/session"
+	"pitot/internal/target"
+)
+
+// simulatedServer is what pitot quick measures if there is no server.
+const simulatedServer = "sim:llama-3.1-8b@h100"
+
+// quickStep is the factor between the first numbers of users: few loads reach the saturation, and the
+// rest go where the curve bends.
+const quickStep = 4
+
+// quickWindow is how long a load is measured at least. Where requests take longer, it is three of them.
+const quickWindow = 2500 * time.Millisecond
+
+// quickVerb is `pitot quick`: a sweep over users of about 30 seconds, of a server that it finds itself.
+func quickVerb(ctx context.Context, e *Env) (int, error) {
+	p, consent, args, err := config.DecodeQuick(e.Args, e.Environ)
+	if err != nil {
+		return Usage, err
+	}
+	named := len(args) > 0
+	var notes []string
+	if p.Spec == "" {
+		p.Spec, notes = findServer(ctx, e)
+	}
+	if ctx.Err() != nil {
+		return Interrupted, ctx.Err()
+	}
+	if p.Kind() == config.KindSim {
+		p.Budget = config.AutoBudget
+	}
+	v := measuring{verb: config.VerbSweep, loads: measureQuickly}
+	plan, exports, err := v.checkPlan(e, p, args)
+	if err != nil {
+		return Usage, err
+	}
+	if err := mayCharge(e, plan, consent, named); err != nil {
+		return Usage, err
+	}
+	if !plan.Quiet {
+		for _, note := range notes {
+			fmt.Fprintln(e.Stderr, note)
+		}
+	}
+	return v.measure(ctx, e, plan, exports)
+}
+
+// findServer returns the first server that listens on this machine, else a simulated one, and what it
+// found.
+func findServer(ctx context.Context, e *Env) (spec string, notes []string) {
+	ports := target.UsualPorts(e.Getenv(config.QuickPortsVariable))
+	found := target.FindNearby(ctx, ports)
+	if len(found) == 0 {
+		var list []string
+		for _, port := range ports {
+			list = append(list, fmt.Sprint(port))
+		}
+		return simulatedServer, []string{
+			"no server on ports " + strings.Join(list, ", ") + " of this machine: simulating " + strings.TrimPrefix(simulatedServer, "sim:"),
+			"to measure yours: pitot quick http://HOST:PORT",
+		}
+	}
+	for _, n := range found[1:] {
+		notes = append(notes, "also found, not measured: "+n.URL)
+	}
+	return found[0].URL, notes
+}
+
+// mayCharge refuses to measure a server that may charge for requests, unless the user consents. That is
+// one on another machine that gets a key, or that a variable names.
+func mayCharge(e *Env, p *config.Plan, consent config.QuickConsent, named bool) error {
+	if consent.Yes || p.DryRun || p.Kind() != config.KindServer || target.IsLocal(p.Spec) {
+		return nil
+	}
+	if named && p.KeyFile == "" && e.Getenv(cmp.Or(p.KeyEnv, "OPENAI_API_KEY")) == "" {
+		return nil
+	}
+	return say.Errorf("%s is another machine and may charge for requests: this sends %s", p.Spec, sentText(p)).
+		WithHint("pitot quick " + say.ShellLine([]string{p.Spec}) + " --yes")
+}
+
+// sentText says what a plan is expected to send.
+func sentText(p *config.Plan) string {
+	x := estimatePlan(config.VerbSweep, p, 0)
+	about := func(n float64) string { return say.Count(int64(math.Round(n))) }
+	text := fmt.Sprintf("about %s requests, %s tokens in and %s out", about(x.Requests), about(x.Input), about(x.Output))
+	if x.USD > 0 {
+		text += ", " + formatUSD(x.USD)
+	}
+	return text
+}
+
+// measureQuickly measures one user, then more until the throughput stops growing.
+func measureQuickly(ctx context.Context, s *session.Session, p *config.Plan, view *progress) error {
+	if p.Kind() == config.KindServer {
+		view.ShowLine(serverText(s.Target))
+	}
+	alone, err := s.MeasureAlone(ctx)
+	if err != nil {
+		return err
+	}
+	if p.Kind() != config.KindSim {
+		p.Duration = max(quickWindow, 3*alone).Round(100 * time.Millisecond)
+	}
+	loads := capacity.NewLoads(capacity.LoadsConfig{Points: p.Points, Closed: true, Residence: alone.Seconds(), Seed: p.Seed, Step: quickStep})
+	searcher := session.NewSearcher(s, nil, true, view)
+	searcher.Quick = true
+	return searcher.Sweep(ctx, loads)
+}
+
+// serverText says what a server is, as far as it says so itself.
+func serverText(t *target.Target) string {
+	about := []string{strings.TrimSpace(cmp.Or(t.Server["engine"], "server") + " " + t.Server["version"]) + " at " + t.Spec, "model " + t.Options.Model}
+	if n := t.Server["max_model_len"]; n != "" {
+		about = append(about, "context "+n+" tokens")
+	}
+	return "found " + strings.Join(about, ", ")
+}
+
+func quickHelp() manual {
+	return manual{target: true,
+		about: "Find a server, measure it for 30 seconds, and answer in words.",
+		usage: "pitot quick [URL] [flags]",
+		examples: `pitot quick                          # the server on this machine, else a simulated one
+			pitot quick http://gpu7:8000
+			pitot quick https://api.example.com/v1 --model NAME --yes`,
+	}
+}

@@ -1,0 +1,147 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
+	"pitot/internal/say"
+)
+
+// What a sweep over users says to someone who has no SLO: how fast one user is served, how many users
+// still are at a comfortable speed, and where more users no longer get more out of the server.
+
+// A user is served at a comfortable speed if half of the requests begin within a second and then go on
+// at 20 tokens/s or more, which is faster than people read.
+const (
+	comfortableTTFT = 1000. // ms
+	comfortableTPOT = 50.   // ms
+)
+
+// stillGrows is the factor of throughput, for twice the users, from which it counts as growing.
+const stillGrows = 1.1
+
+// userLoad is one number of users.
+type userLoad struct {
+	users      int
+	point      *result.Point
+	ttft, tpot float64 // medians in ms, 0 where not known
+	tokens     float64 // output tokens/s of all together, 0 where not known
+}
+
+// pace returns the tokens/s that half of the users get at least, 0 where that is not known.
+func (l *userLoad) pace() float64 {
+	if l.tpot <= 0 {
+		return 0
+	}
+	return 1000 / l.tpot
+}
+
+func (l *userLoad) isComfortable() bool {
+	return l.ttft > 0 && l.ttft <= comfortableTTFT && l.tpot > 0 && l.tpot <= comfortableTPOT
+}
+
+// userLoads returns the loads of a sweep over users that has no SLO, by the number of users. It is
+// empty for other runs.
+func userLoads(run *result.Run) (list []userLoad) {
+	if run.Curve == nil || run.Curve.Over != result.OverConcurrency {
+		return nil
+	}
+	median := func(p *result.Point, name metric.Name) float64 {
+		s := p.Metrics.SummaryOf(name)
+		if s == nil {
+			return 0
+		}
+		return valueOrZero(s.P50)
+	}
+	for i := range run.Points {
+		p := &run.Points[i]
+		if p.SLO != nil {
+			return nil
+		}
+		if p.Load.Concurrency == nil || p.Outcome == result.Failing || p.Requests.OK == 0 || i == run.UnderWay() {
+			continue
+		}
+		list = append(list, userLoad{*p.Load.Concurrency, p, median(p, metric.TTFT), median(p, metric.TPOT), valueOrZero(p.Throughput.OutputTokensPerS)})
+	}
+	slices.SortStableFunc(list, func(a, b userLoad) int { return cmp.Compare(a.users, b.users) })
+	return list
+}
+
+// usersAnswer is what loads of users say together.
+type usersAnswer struct {
+	one         *userLoad // one user, nil if not measured
+	comfortable *userLoad // most users at a comfortable speed, nil for none
+	most        *userLoad // highest throughput
+	saturated   bool      // more users got no more out of the server
+}
+
+func answerOfUsers(list []userLoad) (a usersAnswer) {
+	for i := range list {
+		l := &list[i]
+		if l.users == 1 {
+			a.one = l
+		}
+		if l.isComfortable() && (a.comfortable != nil || i == 0 || list[i-1].isComfortable()) {
+			a.comfortable = l
+		}
+		if l.tokens > 0 && (a.most == nil || l.tokens > a.most.tokens) {
+			a.most = l
+		}
+	}
+	if n := len(list); n > 1 {
+		last, before := &list[n-1], &list[n-2]
+		doublings := float64(last.users) / float64(before.users) / 2
+		a.saturated = last.tokens < before.tokens*(1+(stillGrows-1)*doublings)
+	}
+	return a
+}
+
+// usersSentence is the answer of a sweep over users, "" if too little is known.
+func usersSentence(run *result.Run) string {
+	a := answerOfUsers(userLoads(run))
+	if a.one == nil || a.one.pace() == 0 || a.most == nil {
+		return ""
+	}
+	text := fmt.Sprintf("One user gets %s tok/s", say.Quantity(a.one.pace()))
+	if c := a.comfortable; c != nil && c.users > 1 {
+		text += fmt.Sprintf(", %s get %s each", say.Plural(c.users, "user"), say.Quantity(c.pace()))
+	}
+	if a.saturated {
+		return text + fmt.Sprintf("; %s tok/s at most", say.Quantity(a.most.tokens))
+	}
+	return text + fmt.Sprintf("; %s tok/s with %s", say.Quantity(a.most.tokens), say.Plural(a.most.users, "user"))
+}
+
+// usersFacts are the facts behind the answer.
+func usersFacts(run *result.Run) (facts []labelled) {
+	list := userLoads(run)
+	a := answerOfUsers(list)
+	add := func(label, value string) { facts = addLine(facts, label, []string{value}) }
+	if l := a.one; l != nil && l.pace() > 0 {
+		text := say.Quantity(l.pace()) + " tok/s"
+		if l.ttft > 0 {
+			text += ", first token after " + say.Quantity(l.ttft) + " ms"
+		}
+		add("One user", text+" (medians)")
+	}
+	switch c := a.comfortable; {
+	case a.most == nil || a.one == nil || a.one.pace() == 0:
+	case c == nil:
+		add("Comfortable", "for no number of users: that is 20 tok/s each, first token within 1 s")
+	case c == &list[len(list)-1]:
+		add("Comfortable", fmt.Sprintf("up to %s at least: %s tok/s each, first token within 1 s", say.Plural(c.users, "user"), say.Quantity(c.pace())))
+	default:
+		add("Comfortable", fmt.Sprintf("up to %s: 20 tok/s each or more, first token within 1 s", say.Plural(c.users, "user")))
+	}
+	if m := a.most; m != nil {
+		text := fmt.Sprintf("at %s tok/s with %s", say.Quantity(m.tokens), say.Plural(m.users, "user"))
+		if !a.saturated {
+			text = fmt.Sprintf("not reached: %s still raised it to %s tok/s", say.Plural(m.users, "user"), say.Quantity(m.tokens))
+		}
+		add("Saturates", text)
+	}
+	return facts
+}

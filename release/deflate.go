@@ -26,8 +26,8 @@ const (
 	windowSize   = 1 << 15
 	longestMatch = 258
 	searchDepth  = 120  // nodes of the tree that one search visits
-	passes       = 4    // parses of a chunk, each with the costs of the one before
-	segmentSize  = 2048 // tokens between which a block may end
+	passes       = 3    // parses of a chunk, each with the costs of the one before
+	segmentSize  = 1024 // tokens between which a block may end
 	costUnit     = 64   // fractions of a bit in a cost
 
 	literalCodes  = 286

@@ -54,8 +54,8 @@ func (r *release) makePackage(p *program, format string) error {
 		Description: summary, Homepage: home, License: licence, MTime: r.modified, DisableGlobbing: true,
 		Overridables: nfpm.Overridables{
 			Contents: contents,
-			Deb:      nfpm.Deb{Compression: "xz"},
-			RPM:      nfpm.RPM{Compression: "xz", BuildHost: "pitot", Summary: summary, Group: "Applications/System"},
+			Deb:      nfpm.Deb{Compression: "gzip:9"},
+			RPM:      nfpm.RPM{Compression: "gzip:9", BuildHost: "pitot", Summary: summary, Group: "Applications/System"},
 		},
 	})
 	if err := nfpm.PrepareForPackager(info, format); err != nil {

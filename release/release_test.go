@@ -34,8 +34,9 @@ import (
 )
 
 var (
-	keep    = flag.String("keep", "", "leave the files of the release in this folder")
-	systems = flag.String("platforms", "linux/amd64", "build for these systems and architectures")
+	keep     = flag.String("keep", "", "leave the files of the release in this folder")
+	complete = flag.Bool("complete", false, "fail where a tool is missing, in place of a skip")
+	systems  = flag.String("platforms", "linux/amd64", "build for these systems and architectures")
 )
 
 // dist is the folder with the files of the release that all tests look at, made of checkout.
@@ -105,12 +106,21 @@ func run(t *testing.T, dir string, command ...string) string {
 	return string(out)
 }
 
+// lack skips the test because of what this machine lacks, or fails with -complete.
+func lack(t *testing.T, format string, arguments ...any) {
+	t.Helper()
+	if *complete {
+		t.Fatalf(format, arguments...)
+	}
+	t.Skipf(format, arguments...)
+}
+
 // need skips the test if a tool is not installed.
 func need(t *testing.T, tools ...string) {
 	t.Helper()
 	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("%s is not installed", tool)
+			lack(t, "%s is not installed", tool)
 		}
 	}
 }

@@ -270,7 +270,7 @@ func TestAction(t *testing.T) {
 	run(t, dir, pitot, "compare", "--save-baseline", "baseline.json", "before")
 	wheel := find(t, "*linux*x86_64.whl")[0]
 	slower := map[string]string{
-		"path": wheel, "run": server + "'&scale=1.4' " + load + "2", "launches": "4", "before-launch": "echo start >> starts",
+		"path": wheel, "run": server + "&scale=1.4 " + load + "2", "launches": "4", "before-launch": "echo start >> starts",
 		"baseline": "baseline.json", "fail-if": "p50 tpot slower by 5%", "comment": "true",
 	}
 	code, summary, calls := act("slower", slower)
@@ -286,6 +286,9 @@ func TestAction(t *testing.T) {
 	}
 	if code, summary, _ := act("slo", map[string]string{"path": pitot, "run": server + " " + load + `4 --slo "p99 ttft<1ms"`}); code != 5 || summary == "" {
 		t.Errorf("a missed SLO ends with %d, summary:\n%s", code, summary)
+	}
+	if code, _, _ := act("missing", map[string]string{"path": pitot, "run": server + " " + load + "5", "baseline": "no-such-file.json"}); code != 2 {
+		t.Errorf("a missing baseline ends with %d", code)
 	}
 	if code, _, _ := act("usage", map[string]string{"path": pitot, "run": "--no-such-flag"}); code != 2 {
 		t.Errorf("a wrong flag ends with %d", code)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -203,6 +204,11 @@ func goEnvironment(root string) ([]string, error) {
 
 // compile compiles both programs for the platforms.
 func (r *release) compile(names []string, log io.Writer) error {
+	for _, name := range names {
+		if !slices.Contains(allPlatforms(), name) {
+			return fmt.Errorf("read -platforms: unknown %q, known: %s", name, strings.Join(allPlatforms(), ", "))
+		}
+	}
 	environment, err := goEnvironment(r.root)
 	if err != nil {
 		return fmt.Errorf("read settings of go: %w", err)
@@ -215,11 +221,9 @@ func (r *release) compile(names []string, log io.Writer) error {
 	link := fmt.Sprintf("-s -w -buildid= -X pitot/internal/cli.releaseVersion=%s -X pitot/internal/cli.releaseCommit=%s", r.version.full, r.version.commit)
 	fmt.Fprintf(log, "pitot %s, commit %s\n", r.version.full, r.version.commit)
 	for _, p := range platforms {
-		i := indexOf(names, p.String())
-		if i < 0 {
+		if !slices.Contains(names, p.String()) {
 			continue
 		}
-		names = append(append([]string{}, names[:i]...), names[i+1:]...)
 		for _, name := range []string{"pitot", "pitot-fleet"} {
 			path := filepath.Join(dir, name)
 			_, err := output(r.root, append(environment, "GOOS="+p.os, "GOARCH="+p.arch),
@@ -234,19 +238,7 @@ func (r *release) compile(names []string, log io.Writer) error {
 			r.programs = append(r.programs, &program{p, name, data})
 		}
 	}
-	if len(names) > 0 {
-		return fmt.Errorf("read -platforms: unknown %q, known: %s", names[0], strings.Join(allPlatforms(), ", "))
-	}
 	return nil
-}
-
-func indexOf(names []string, name string) int {
-	for i, n := range names {
-		if n == name {
-			return i
-		}
-	}
-	return -1
 }
 
 // makeBinaries adds the programs themselves.

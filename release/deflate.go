@@ -161,9 +161,7 @@ func (f *matchFinder) search(at int, found []match) []match {
 		there := data[node:]
 		there = there[:limit]
 		children := 2 * (int(node) % windowSize)
-		for length < limit && there[length] == here[length] {
-			length++
-		}
+		length = extend(here, there, length)
 		if length > best {
 			best = length
 			found = append(found, match(length|(at-int(node))<<9))
@@ -185,6 +183,20 @@ func (f *matchFinder) search(at int, found []match) []match {
 	}
 	f.children[lower], f.children[higher] = noNode, noNode
 	return found
+}
+
+// extend returns how many bytes two strings of one length share, given that they share some.
+func extend(a, b []byte, shared int) int {
+	for shared+8 <= len(a) {
+		if differ := binary.LittleEndian.Uint64(a[shared:]) ^ binary.LittleEndian.Uint64(b[shared:]); differ != 0 {
+			return shared + bits.TrailingZeros64(differ)/8
+		}
+		shared += 8
+	}
+	for shared < len(a) && a[shared] == b[shared] {
+		shared++
+	}
+	return shared
 }
 
 // histogram counts the symbols of a block.
@@ -305,8 +317,11 @@ func chooseCheapest(data []byte, found []match, first []int32, blocks []block, t
 		}
 		c := blocks[b].costs
 		best, chosen := c.literals[data[i]]+toEnd[i+1], match(1)
-		length := 3
-		for _, m := range found[first[i]:first[i+1]] {
+		length, matches := 3, found[first[i]:first[i+1]]
+		if n := len(matches); n > 0 && matches[n-1].length() == longestMatch && len(data)-i >= longestMatch {
+			length, matches = longestMatch, matches[n-1:] // nothing shorter is cheaper but by luck
+		}
+		for _, m := range matches {
 			distance := m.distance()
 			cost := c.distances[distanceCode(distance)]
 			to := min(m.length(), len(data)-i)

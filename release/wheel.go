@@ -21,7 +21,7 @@ func (r *release) makeWheels() error {
 Name: %s
 Version: %s
 Summary: %s
-Home-page: %s
+Project-URL: Homepage, %s
 License-Expression: %s
 License-File: LICENSE
 Classifier: Environment :: Console

@@ -236,6 +236,7 @@ func (r *release) compile(names []string, log io.Writer) error {
 				return fmt.Errorf("read program: %w", err)
 			}
 			r.programs = append(r.programs, &program{p, name, data})
+			fmt.Fprintf(log, "%11d  compiled %s for %s\n", len(data), name, p)
 		}
 	}
 	return nil
@@ -331,8 +332,10 @@ func packZip(files []file, modified time.Time) ([]byte, error) {
 			CompressedSize64: uint64(len(packed)), UncompressedSize64: uint64(len(f.data)),
 			CreatorVersion: 3<<8 | 20, ReaderVersion: 20, // Unix, with deflate
 			ExternalAttrs: (0o100000 | uint32(f.mode)) << 16,
-			ModifiedDate:  uint16((modified.Year()-1980)<<9 | int(modified.Month())<<5 | modified.Day()),
-			ModifiedTime:  uint16(modified.Hour()<<11 | modified.Minute()<<5 | modified.Second()/2),
+			//lint:ignore SA1019 CreateRaw writes these as they are, and not Modified
+			ModifiedDate: uint16((modified.Year()-1980)<<9 | int(modified.Month())<<5 | modified.Day()),
+			//lint:ignore SA1019 as above
+			ModifiedTime: uint16(modified.Hour()<<11 | modified.Minute()<<5 | modified.Second()/2),
 		}
 		entry, err := w.CreateRaw(header)
 		if err != nil {

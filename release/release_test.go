@@ -213,7 +213,7 @@ func TestPrograms(t *testing.T) {
 	for _, path := range find(t, "pitot-*-*-a*64*") {
 		name := strings.TrimSuffix(filepath.Base(path), ".exe")
 		switch {
-		case strings.HasSuffix(name, ".tar.gz") || strings.HasSuffix(name, ".zip") || strings.HasSuffix(name, ".tar"):
+		case strings.HasSuffix(name, ".tar.gz") || strings.HasSuffix(name, ".zip") || strings.HasSuffix(name, ".tar") || strings.HasSuffix(name, ".tgz"):
 		case strings.HasSuffix(name, "-linux-amd64"), strings.HasSuffix(name, "-linux-arm64"):
 			f, err := elf.Open(path)
 			if err != nil {

@@ -179,6 +179,9 @@ func files(t *testing.T) (out []file) {
 			if path != root && (name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")) {
 				return filepath.SkipDir
 			}
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != root {
+				return filepath.SkipDir // a module of its own
+			}
 			return nil
 		}
 		if !strings.HasSuffix(name, ".go") {

@@ -168,6 +168,7 @@ var wordBudgets = map[string]int{
 	"docs/guides/find-the-bottleneck.md":      1300,
 	"docs/guides/gate-a-pull-request.md":      700,
 	"docs/guides/hosted-apis.md":              900,
+	"docs/guides/install.md":                  350,
 	"docs/guides/measure-a-load.md":           1000,
 	"docs/guides/migrate.md":                  700,
 	"docs/guides/model-your-traffic.md":       1800,

@@ -40,7 +40,7 @@ func fleetVerb(_ context.Context, e *Env) (int, error) {
 	case m.Workers == 0:
 		return Usage, say.Errorf("a manifest of how many workers?").WithHint("--workers N")
 	case m.Image == "":
-		return Usage, say.Errorf("which image do the pods have?").WithHint("--image IMAGE, made by the Dockerfile of the repository")
+		return Usage, say.Errorf("which image do the pods have?").WithHint("--image IMAGE: docs/guides/install.md says how to load it")
 	case len(command) == 0 || !slices.Contains([]string{string(config.VerbRun), string(config.VerbSweep), string(config.VerbFind)}, command[0]):
 		return Usage, say.Errorf("fleet manifest needs a run").WithHint("behind --: " + example)
 	}

@@ -11,7 +11,7 @@ import (
 	"pitot/internal/results/result"
 )
 
-// Set by the linker for releases: see scripts/release.sh. Other builds know
+// Set by the linker for releases: see release/binaries.go. Other builds know
 // themselves, as far as the go command tells them.
 var (
 	releaseVersion string

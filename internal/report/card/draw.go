@@ -1,0 +1,295 @@
+package card
+
+import (
+	"cmp"
+	"math"
+	"strings"
+
+	"pitot/internal/report"
+	"pitot/internal/results/result"
+	"pitot/internal/say"
+)
+
+// Size of a card. Shown at half of it, texts have 10 pixels or more.
+const (
+	width, height = 1200, 630
+	margin        = 48
+	smallest      = 20 // size of text
+)
+
+// point is a place on a card.
+type point struct{ x, y float64 }
+
+// canvas is what a card is drawn on. A text stands on its point.
+type canvas interface {
+	rect(x, y, w, h, radius float64, p paint)
+	line(points []point, width float64, p paint)
+	dot(at point, radius float64, p paint)
+	text(at point, f face, size float64, p paint, text string)
+}
+
+// drawing is a card on its canvas.
+type drawing struct {
+	canvas
+	*Card
+}
+
+// draw draws the card.
+func (c *Card) draw(on canvas) {
+	d := drawing{on, c}
+	on.rect(0, 0, width, height, 0, paper)
+	left := d.drawBadges()
+	on.text(point{margin, 70}, bold, 30, ink, fitText(bold, 30, left-margin-24, c.Subject))
+	on.text(point{margin, 104}, regular, 22, soft, fitText(regular, 22, width-2*margin, strings.Join(c.Setup, " · ")))
+
+	bottom := d.drawHeadline()
+	on.rect(margin, bottom+18, width-2*margin, 1.5, 0, rule)
+	d.drawNumbers(bottom + 20)
+	d.drawCurve(640, bottom+36, width-margin-640, 500-bottom)
+	on.rect(margin, 548, width-2*margin, 1.5, 0, rule)
+	d.drawFoot()
+}
+
+// drawBadges draws the badges from the right, and returns where they begin.
+func (d *drawing) drawBadges() float64 {
+	right := float64(width - margin)
+	for i := len(d.Badges) - 1; i >= 0; i-- {
+		b := d.Badges[i]
+		w := textWidth(bold, smallest, b.Text) + 28
+		d.rect(right-w, 40, w, 38, 8, b.Paint)
+		d.rect(right-w+2, 42, w-4, 34, 6, paper)
+		d.canvas.text(point{right - w + 14, 66}, bold, smallest, b.Paint, b.Text)
+		right -= w + 12
+	}
+	return right
+}
+
+// drawHeadline draws the headline and what it rests on, and returns where they end.
+func (d *drawing) drawHeadline() float64 {
+	const x, space = margin + 22, width - 2*margin - 22
+	size, y := 44., 166.
+	lines := wrapText(bold, size, space, 2, d.Headline)
+	if len(lines) > 1 {
+		size, y = 36, 160
+		lines = wrapText(bold, size, space, 2, d.Headline)
+	}
+	top := y - size + 4
+	for _, l := range lines {
+		d.text(point{x, y}, bold, size, ink, l)
+		y += size * 1.2
+	}
+	y += 40 - size*1.2
+	below := [][2]string{{"", d.Basis}, {"SLO ", d.SLO}}
+	for _, b := range below {
+		if b[1] != "" {
+			d.text(point{x, y}, regular, 22, soft, fitText(regular, 22, space, b[0]+b[1]))
+			y += 32
+		}
+	}
+	d.rect(margin, top, 6, y-26-top, 3, d.Tone)
+	return y - 26
+}
+
+// drawNumbers draws the numbers two by two.
+func (d *drawing) drawNumbers(top float64) {
+	const column = 284
+	high := (548 - top) / 2
+	spread := d.widestInterval()
+	for i, n := range d.Numbers {
+		x, y := margin+float64(i%2)*column, top+float64(i/2)*high+(high-96)/2
+		d.text(point{x, y + 14}, regular, smallest, soft, fitText(regular, smallest, column-20, n.Name))
+		value := fitText(bold, 42, column-90, n.Value)
+		d.text(point{x, y + 58}, bold, 42, ink, value)
+		d.text(point{x + textWidth(bold, 42, value) + 8, y + 58}, regular, 22, soft, fitText(regular, 22, column-28-textWidth(bold, 42, value), n.Unit))
+		if n.CI95 != nil {
+			d.drawInterval(x, y+74, column-40, n, spread)
+		}
+		d.text(point{x, y + 100}, regular, smallest, soft, fitText(regular, smallest, column-20, n.Note))
+	}
+}
+
+// widestInterval returns the largest relative distance of a number from an end of its interval, so
+// that all have one scale.
+func (c *Card) widestInterval() (most float64) {
+	most = .05
+	for _, n := range c.Numbers {
+		if n.CI95 != nil && n.At > 0 {
+			most = max(most, n.CI95[1]/n.At-1, 1-n.CI95[0]/n.At)
+		}
+	}
+	return most
+}
+
+// drawInterval draws a number with its interval as a bar.
+func (d *drawing) drawInterval(x, y, w float64, n report.Number, spread float64) {
+	if n.At <= 0 {
+		return
+	}
+	at := func(v float64) float64 { return x + w/2*(1+(v/n.At-1)/spread) }
+	lo, hi := at(n.CI95[0]), at(n.CI95[1])
+	d.rect(lo, y-1.5, hi-lo, 3, 0, accent)
+	d.rect(lo-1.5, y-6, 3, 12, 0, accent)
+	d.rect(hi-1.5, y-6, 3, 12, 0, accent)
+	d.dot(point{at(n.At), y}, 6, accent)
+}
+
+// drawFoot draws what the measurement is worth and how to repeat it.
+func (d *drawing) drawFoot() {
+	color := map[result.Verdict]paint{result.Invalid: bad, result.ValidWithFlags: warn}[d.Verdict]
+	if color == paper {
+		color = ink
+	}
+	made := textWidth(regular, smallest, d.Made)
+	d.text(point{width - margin - made, 580}, regular, smallest, soft, d.Made)
+	verdict, rest := string(d.Verdict), strings.TrimPrefix(d.Measurement, string(d.Verdict))
+	d.text(point{margin, 580}, regular, smallest, soft, "Measurement")
+	x := margin + textWidth(regular, smallest, "Measurement ")
+	d.text(point{x, 580}, bold, smallest, color, verdict)
+	x += textWidth(bold, smallest, verdict)
+	d.text(point{x, 580}, regular, smallest, soft, fitText(regular, smallest, width-margin-made-24-x, rest))
+	d.text(point{margin, 610}, mono, smallest, ink, fitText(mono, smallest, width-2*margin, "$ "+d.Command))
+}
+
+// scale maps values to places.
+type scale struct {
+	from, to   float64 // values
+	start, end float64 // places
+	log        bool
+}
+
+// at returns the place of a value.
+func (s scale) at(v float64) float64 {
+	from, to := s.from, s.to
+	if s.log {
+		v, from, to = math.Log(v), math.Log(from), math.Log(to)
+	}
+	return s.start + (v-from)/(to-from)*(s.end-s.start)
+}
+
+// ticks returns round values on a scale.
+func (s scale) ticks(most int) (list []float64) {
+	if s.log {
+		for power := math.Floor(math.Log10(s.from)); power <= math.Log10(s.to); power++ {
+			for _, m := range []float64{1, 2, 5} {
+				if v := m * math.Pow(10, power); v >= s.from && v <= s.to {
+					list = append(list, v)
+				}
+			}
+		}
+		for len(list) > most {
+			for i := range (len(list) + 1) / 2 {
+				list[i] = list[2*i]
+			}
+			list = list[:(len(list)+1)/2]
+		}
+		return list
+	}
+	step := math.Pow(10, math.Floor(math.Log10(s.to-s.from)))
+	for _, m := range []float64{.1, .2, .5, 1, 2, 5} {
+		if (s.to-s.from)/(step*m) <= float64(most) {
+			step *= m
+			break
+		}
+	}
+	for i := math.Ceil(s.from / step); i*step <= s.to*(1+1e-9); i++ {
+		list = append(list, i*step)
+	}
+	return list
+}
+
+// axisOver returns a scale that holds some values, logarithmic where they lie far apart.
+func axisOver(values []float64, start, end float64) scale {
+	lo, hi := math.Inf(1), 0.
+	for _, v := range values {
+		if v > 0 {
+			lo, hi = min(lo, v), max(hi, v)
+		}
+	}
+	if hi == 0 {
+		return scale{0, 1, start, end, false}
+	}
+	if hi/lo > 20 {
+		return scale{lo / 1.2, hi * 1.2, start, end, true}
+	}
+	return scale{0, hi * 1.12, start, end, false}
+}
+
+// drawCurve draws the curve in a rectangle.
+func (d *drawing) drawCurve(x, y, w, h float64) {
+	c := &d.Curve
+	d.text(point{x, y + 4}, regular, smallest, soft, fitText(regular, smallest, w, cmp.Or(c.Title, c.Absent)))
+	if len(c.Dots) == 0 {
+		if c.Title != "" {
+			d.text(point{x, y + 40}, regular, smallest, soft, fitText(regular, smallest, w, c.Absent))
+		}
+		return
+	}
+	var xs, ys []float64
+	for _, dot := range c.Dots {
+		xs, ys = append(xs, dot.X), append(ys, dot.Y)
+		if dot.CI95 != nil {
+			ys = append(ys, dot.CI95[1])
+		}
+	}
+	ys = append(ys, c.Limit)
+	left, right, top, bottom := x+70, x+w-8, y+26, y+h-30
+	across, up := axisOver(xs, left, right), axisOver(ys, bottom, top)
+	if c.Labels != nil {
+		across = scale{-.4, float64(len(c.Labels)) - .6, left, right, false}
+	}
+	if b := c.Band; b != nil {
+		d.rect(across.at(b[0]), top, across.at(b[1])-across.at(b[0]), bottom-top, 0, band)
+	}
+	for _, v := range up.ticks(4) {
+		text := say.Significant(v, 4)
+		d.rect(left, up.at(v)-.5, right-left, 1, 0, rule)
+		d.text(point{left - 10 - textWidth(regular, smallest, text), up.at(v) + 7}, regular, smallest, soft, text)
+	}
+	for i, label := range c.Labels {
+		d.text(point{across.at(float64(i)) - textWidth(regular, smallest, label)/2, bottom + 28}, regular, smallest, soft, label)
+	}
+	if c.Labels == nil {
+		d.drawLoads(across, bottom)
+	}
+	if c.Mark > 0 {
+		at := across.at(c.Mark)
+		d.rect(at-1, top, 2, bottom-top, 0, good)
+		name := textWidth(bold, smallest, c.Name)
+		d.text(point{max(left, min(at-name-8, right-name)), top + 18}, bold, smallest, good, c.Name)
+	}
+	var line []point
+	for _, dot := range c.Dots {
+		line = append(line, point{across.at(dot.X), up.at(dot.Y)})
+	}
+	d.line(line, 3, accent)
+	if c.Limit > 0 {
+		at := up.at(c.Limit)
+		for from := left; from < right; from += 14 {
+			d.rect(from, at-1.25, min(8, right-from), 2.5, 0, bad)
+		}
+		name := "limit " + say.Exact(c.Limit) + " ms"
+		d.text(point{left + 6, at - 9}, bold, smallest, bad, name)
+	}
+	for i, dot := range c.Dots {
+		if dot.CI95 != nil {
+			d.rect(line[i].x-1.5, up.at(dot.CI95[1]), 3, up.at(dot.CI95[0])-up.at(dot.CI95[1]), 0, accent)
+		}
+		d.dot(line[i], 7, accent)
+		if dot.Few {
+			d.dot(line[i], 4, paper)
+		}
+	}
+}
+
+// drawLoads draws the loads below a curve.
+func (d *drawing) drawLoads(across scale, bottom float64) {
+	unit := textWidth(regular, smallest, d.Curve.XUnit)
+	d.text(point{across.end - unit, bottom + 28}, regular, smallest, soft, d.Curve.XUnit)
+	for _, v := range across.ticks(5) {
+		text := say.Significant(v, 4)
+		w := textWidth(regular, smallest, text)
+		if at := across.at(v) - w/2; at+w < across.end-unit-12 {
+			d.text(point{at, bottom + 28}, regular, smallest, soft, text)
+		}
+	}
+}

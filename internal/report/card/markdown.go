@@ -1,0 +1,39 @@
+package card
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"pitot/internal/report"
+	"pitot/internal/say"
+)
+
+// WriteMarkdown writes a card as a block of Markdown.
+func (c *Card) WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	escape := report.EscapeMarkdown
+	for _, badge := range c.Badges {
+		fmt.Fprintf(&b, "**%s** · ", escape(badge.Text))
+	}
+	fmt.Fprintf(&b, "%s\n\n**%s**\n", escape(strings.Join(append([]string{c.Subject}, c.Setup...), " · ")), escape(c.Headline))
+	if c.Basis != "" {
+		fmt.Fprintf(&b, "\n%s\n", escape(say.Sentence(c.Basis)))
+	}
+	if len(c.Numbers) > 0 {
+		at := "At " + c.Load
+		if c.Load == "" {
+			at = "Of the run"
+		}
+		fmt.Fprintf(&b, "\n| %s | | |\n|---|--:|---|\n", escape(at))
+	}
+	for _, n := range c.Numbers {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", escape(n.Name), escape(strings.TrimSpace(n.Value+" "+n.Unit)), escape(n.Note))
+	}
+	if c.SLO != "" {
+		fmt.Fprintf(&b, "\nSLO: %s\n", escape(c.SLO))
+	}
+	fmt.Fprintf(&b, "\nMeasurement: %s\n\n```sh\n%s\n```\n\n%s\n", escape(c.Measurement), strings.ReplaceAll(c.Command, "```", "'''"), escape(c.Made))
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,74 @@
+package card
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// WriteSVG writes a card as an SVG that follows the reader's light or dark theme. It needs no font:
+// texts have the widths that they were laid out with.
+func (c *Card) WriteSVG(w io.Writer) error {
+	var s svg
+	s.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-labelledby="title desc">`+"\n", width, height)
+	s.printf("<title id=\"title\">%s</title>\n<desc id=\"desc\">%s</desc>\n", escapeXML(c.Headline), escapeXML(c.plainText()))
+	s.printf("<style>\ntext { font-family: system-ui, sans-serif; white-space: pre; }\n.bold { font-weight: 700; }\n.mono { font-family: ui-monospace, monospace; }\n%s@media (prefers-color-scheme: dark) {\n%s}\n</style>\n",
+		light.rules(), dark.rules())
+	c.draw(&s)
+	s.printf("</svg>\n")
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+// rules are the style rules of a theme.
+func (t *theme) rules() string {
+	var b strings.Builder
+	for p, name := range paintName {
+		fmt.Fprintf(&b, ".%s { fill: #%06x; } .%s-line { stroke: #%06x; }\n", name, t[p], name, t[p])
+	}
+	return b.String()
+}
+
+// svg is a canvas that writes SVG elements.
+type svg struct{ strings.Builder }
+
+func (s *svg) printf(format string, args ...any) { fmt.Fprintf(s, format, args...) }
+
+// short writes a coordinate to a tenth.
+func short(x float64) string {
+	return strings.TrimSuffix(strconv.FormatFloat(x, 'f', 1, 64), ".0")
+}
+
+func (s *svg) rect(x, y, w, h, radius float64, p paint) {
+	s.printf(`<rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="%s"/>`+"\n", paintName[p], short(x), short(y), short(w), short(h), short(radius))
+}
+
+func (s *svg) line(points []point, width float64, p paint) {
+	s.printf(`<polyline class="%s-line" fill="none" stroke-width="%s" stroke-linejoin="round" points="`, paintName[p], short(width))
+	for i, at := range points {
+		if i > 0 {
+			s.printf(" ")
+		}
+		s.printf("%s,%s", short(at.x), short(at.y))
+	}
+	s.printf("\"/>\n")
+}
+
+func (s *svg) dot(at point, radius float64, p paint) {
+	s.printf(`<circle class="%s" cx="%s" cy="%s" r="%s"/>`+"\n", paintName[p], short(at.x), short(at.y), short(radius))
+}
+
+func (s *svg) text(at point, f face, size float64, p paint, text string) {
+	if text == "" {
+		return
+	}
+	class := paintName[p] + [...]string{"", " bold", " mono"}[f]
+	s.printf(`<text class="%s" x="%s" y="%s" font-size="%s" textLength="%s" lengthAdjust="spacingAndGlyphs">%s</text>`+"\n",
+		class, short(at.x), short(at.y), short(size), short(textWidth(f, size, text)), escapeXML(text))
+}
+
+// escapeXML escapes a text for an element or an attribute.
+func escapeXML(s string) string { return xmlEscapes.Replace(s) }
+
+var xmlEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")

@@ -1,0 +1,231 @@
+package report
+
+import (
+	"cmp"
+	"strings"
+
+	"pitot/internal/results/metric"
+	"pitot/internal/results/result"
+	"pitot/internal/say"
+)
+
+// Number is a value with its interval, where there is room for few.
+type Number struct {
+	Name, Value, Unit string
+	Note              string      // the interval, or why there is none
+	At                float64     // the value, where it has an interval
+	CI95              *[2]float64 // nil without a valid interval
+
+	key string // in the medians of repeats
+}
+
+// Numbers are the most quoted numbers of a run, at most four. Load names the load that they were
+// measured at, "" where there is none.
+func (m *Model) Numbers() (load string, list []Number) {
+	run := m.Run
+	p := quotedPoint(run)
+	if p != nil {
+		load = loadName(p)
+	}
+	switch {
+	case run.Capacity != nil:
+		list = append(list, capacityNumber(run.Capacity))
+	case run.Curve != nil:
+		list = append(list, curveNumber(run)...)
+	}
+	if p != nil {
+		list = append(list, latencyNumbers(p)...)
+		list = append(list, rateNumber("Output", metric.OutputRate, p.Throughput.OutputTokensPerS, p))
+		if g := goodputOfPoint(p); g != nil {
+			list = append(list, Number{Name: "Goodput", Value: say.Quantity(g.RequestsPerS), Unit: "req/s", Note: "within the SLO", key: metric.All().Find(metric.Goodput).Key})
+		} else {
+			list = append(list, rateNumber("Completed", metric.RequestRate, p.Throughput.RequestsPerS, p))
+		}
+	}
+	list = list[:min(len(list), 4)]
+	for i := range list {
+		n := &list[i]
+		if r := run.Repeats; r != nil {
+			n.takeRepeats(r)
+		}
+		if run.Verdict == result.Invalid || p != nil && p.Verdict == result.Invalid {
+			*n = Number{Name: n.Name, Value: say.Unknown, Note: "withheld: INVALID"}
+		}
+	}
+	return load, list
+}
+
+// quotedPoint returns the point whose numbers are quoted: of a search that at the load to quote, of a
+// sweep that at the highest load within the SLO or with the most throughput. It is nil where none is.
+func quotedPoint(run *result.Run) (p *result.Point) {
+	var load *float64
+	switch {
+	case len(run.Points) == 0:
+		return nil
+	case run.Capacity != nil:
+		if load = highestWithinSLO(run.Capacity); load == nil && run.Capacity.Verified != nil {
+			load = &run.Capacity.Verified.Load
+		}
+	case run.Curve != nil:
+		if load, _ = SLOBoundary(run); load == nil && run.Curve.Saturation != nil {
+			load = &run.Curve.Saturation.Load
+		}
+	default:
+		return &run.Points[0]
+	}
+	for i := range run.Points {
+		x := &run.Points[i]
+		if load != nil && x.Load.Value() == *load && x.Verdict != result.Invalid && i != run.UnderWay() && (p == nil || x.Requests.Due > p.Requests.Due) {
+			p = x
+		}
+	}
+	return p
+}
+
+// capacityNumber is the load that a search found. An interval is of the estimate, so that a verified
+// load has none.
+func capacityNumber(c *result.Capacity) Number {
+	n := Number{Name: "Capacity", Value: say.Unknown, Unit: result.LoadUnit(c.Over)}
+	switch least := highestWithinSLO(c); {
+	case least != nil:
+		n.Name, n.Value, n.Note = "Capacity, at least", say.Quantity(*least), "95 % sure"
+		if c.Load != nil && *c.Load == *least {
+			n.Name = "Capacity, verified"
+		}
+		if c.Estimate != nil && c.CI95 != nil {
+			n.Note = "estimate " + say.Quantity(*c.Estimate) + " (" + fromTo(*c.CI95) + ")"
+		}
+	case c.Estimate != nil && c.CI95 != nil:
+		n.Name, n.Value, n.Note = "Capacity, not verified", say.Quantity(*c.Estimate), "95 %: "+fromTo(*c.CI95)
+		n.At, n.CI95 = *c.Estimate, c.CI95
+	case c.Bracket != nil && c.Bracket[1] != nil:
+		n.Name, n.Value, n.Note = "Capacity, at most", say.Quantity(*c.Bracket[1]), "95 % sure"
+	default:
+		n.Unit, n.Note = "", "no bound is 95 % sure"
+	}
+	return n
+}
+
+// curveNumber is the load that a sweep is quoted for, if there is one.
+func curveNumber(run *result.Run) []Number {
+	c := run.Curve
+	unit := result.LoadUnit(c.Over)
+	met, missed := SLOBoundary(run)
+	switch s := c.Saturation; {
+	case met != nil && missed != nil:
+		return []Number{{Name: "SLO met up to", Value: say.Decimal(*met, 3), Unit: unit, Note: "missed at " + say.Decimal(*missed, 3)}}
+	case met != nil:
+		return []Number{{Name: "SLO met up to", Value: say.Decimal(*met, 3), Unit: unit, Note: "the highest load"}}
+	case s != nil:
+		return []Number{withInterval("Saturation", "req/s", s.RequestsPerS, s.CI95)}
+	case c.Knee != nil:
+		return []Number{{Name: "Knee", Value: say.Quantity(c.Knee.Load), Unit: unit}}
+	}
+	return nil
+}
+
+// latencyNumbers are a percentile of TTFT and one of TPOT, or one of E2E where there is neither.
+func latencyNumbers(p *result.Point) (list []Number) {
+	names := []metric.Name{metric.TTFT, metric.TPOT}
+	if p.Metrics.SummaryOf(metric.TTFT) == nil && p.Metrics.SummaryOf(metric.TPOT) == nil {
+		names = []metric.Name{metric.E2E}
+	}
+	for _, name := range names {
+		d, s := metric.All().Find(name), p.Metrics.SummaryOf(name)
+		key, limit := limitedPercentile(p.SLO, name)
+		if key == "" {
+			key = QuotedPercentile(s)
+		}
+		n := Number{Name: d.Label + " " + percentileName(key), Value: cellText(s, key), Unit: string(d.Unit)}
+		if limit > 0 {
+			n.Name += ", limit " + say.Exact(limit) + " ms"
+		}
+		switch caveatOf(s, key) {
+		case fewSamples:
+			n.Note = "few samples, no interval"
+		case atLeast:
+			n.Note = "at least: some were cut off"
+		case absent:
+			n.Unit, n.Note = "", "withheld: too few samples"
+			if s == nil {
+				n.Note = "not known"
+			} else if !s.NoSteadyState().IsNone() {
+				n.Note = "withheld: no steady state"
+			}
+		default:
+			n = withInterval(n.Name, n.Unit, *s.Value(key), nil)
+			if ci, ok := s.CI95[key]; ok {
+				n = withInterval(n.Name, n.Unit, *s.Value(key), &ci)
+			}
+		}
+		n.key = d.Key + "." + key
+		list = append(list, n)
+	}
+	return list
+}
+
+// QuotedPercentile returns the key of the percentile that is quoted of a summary where no SLO names
+// one: the 99th, or the median where the 99th is withheld.
+func QuotedPercentile(s *result.Summary) string {
+	if caveatOf(s, "p99") == absent {
+		return "p50"
+	}
+	return "p99"
+}
+
+// rateNumber is a rate of the window.
+func rateNumber(name string, of metric.Name, x *float64, p *result.Point) (n Number) {
+	d := metric.All().Find(of)
+	if x == nil {
+		return Number{Name: name, Value: say.Unknown, Note: cmp.Or(say.Truncate(ReasonText(p.Throughput.Why), 30), "not known"), key: d.Key}
+	}
+	n = withInterval(name, string(d.Unit), *x, nil)
+	if ci, ok := p.Throughput.CI95[d.FieldName()]; ok {
+		n = withInterval(name, string(d.Unit), *x, &ci)
+	}
+	n.key = d.Key
+	return n
+}
+
+// withInterval is a number with its interval, nil for none.
+func withInterval(name, unit string, x float64, ci *[2]float64) Number {
+	n := Number{Name: name, Value: say.Quantity(x), Unit: unit, Note: "no interval"}
+	if ci != nil {
+		n.Note, n.At, n.CI95 = "95 %: "+fromTo(*ci), x, ci
+	}
+	return n
+}
+
+// takeRepeats makes a number of the first repeat the median of all, with their range.
+func (n *Number) takeRepeats(r *result.Repeated) {
+	n.CI95 = nil
+	x, ok := r.Median[n.key]
+	if !ok {
+		n.Value, n.Unit, n.Note = say.Unknown, "", "not known of all repeats"
+		return
+	}
+	n.Value, n.Note = say.Quantity(x), say.Plural(len(r.Points), "repeat")+": "+fromTo(r.Spread[n.key])
+}
+
+// MeasurementText says in a line what the measurement itself is worth. It says nothing about the
+// server.
+func (m *Model) MeasurementText() string {
+	if m.Overview != nil {
+		return m.Overview.measurementText(m.Run)
+	}
+	if len(m.Points) == 0 {
+		return string(m.Run.Verdict)
+	}
+	p := m.Points[0]
+	p.Verdict = m.Run.Verdict
+	return strings.Join(nonEmpty(p.measurementFact(&m.Run.Points[0], m.Run.Environment).Value...), " · ")
+}
+
+// SummaryOfLimit returns the distribution that a limit is about.
+func SummaryOfLimit(p *result.Point, l *result.Limit) *result.Summary {
+	if l.Class == "" {
+		return p.Metrics.SummaryOf(l.Metric)
+	}
+	class := p.Classes[l.Class]
+	return class.Metrics.SummaryOf(l.Metric)
+}

@@ -34,6 +34,9 @@ func (m *Model) Numbers() (load string, list []Number) {
 		list = append(list, curveNumber(run)...)
 	}
 	if p != nil {
+		if n := failedNumber(p); n != nil {
+			list = append(list, *n)
+		}
 		list = append(list, latencyNumbers(p)...)
 		list = append(list, rateNumber("Output", metric.OutputRate, p.Throughput.OutputTokensPerS, p))
 		if g := goodputOfPoint(p); g != nil {
@@ -122,6 +125,18 @@ func curveNumber(run *result.Run) []Number {
 		return []Number{{Name: "Knee", Value: say.Quantity(c.Knee.Load), Unit: unit}}
 	}
 	return nil
+}
+
+// failedNumber is the share of requests that failed, where the server did.
+func failedNumber(p *result.Point) *Number {
+	if p.Outcome != result.Failing && p.Outcome != result.Degraded || p.Requests.Failed == 0 || p.Requests.Due == 0 {
+		return nil
+	}
+	n := &Number{Name: "Failed requests", Value: say.Percent(float64(p.Requests.Failed) / float64(p.Requests.Due))}
+	if classes := ByCount(p.Requests.Errors); len(classes) > 0 {
+		n.Note = say.Count(p.Requests.Errors[classes[0]]) + " " + classes[0]
+	}
+	return n
 }
 
 // latencyNumbers are a percentile of TTFT and one of TPOT, or one of E2E where there is neither.

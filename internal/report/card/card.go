@@ -48,7 +48,11 @@ func plain(text string) string { return say.Truncate(say.PlainLine(text), longes
 func New(m *report.Model) *Card {
 	run := m.Run
 	c := &Card{Headline: plain(m.Headline.Sentence), Basis: plain(m.Headline.Interval), Verdict: run.Verdict, Measurement: plain(m.MeasurementText()),
-		Command: plain(say.ShellLine(run.Command)), Curve: newCurve(run)}
+		Command: plain(say.ShellLine(withoutOut(run.Command))), Curve: newCurve(run)}
+	c.Measurement = strings.TrimSuffix(c.Measurement, " · simulated in virtual time") // a badge says it
+	if c.Basis != "" {
+		c.Basis = say.Sentence(c.Basis)
+	}
 	known := func(name string) string {
 		for _, k := range m.Conditions {
 			if k.Name == name && k.Known {
@@ -77,6 +81,18 @@ func New(m *report.Model) *Card {
 	date, _, _ := strings.Cut(run.Started, "T")
 	c.Made = plain(strings.Join(compact("pitot "+run.Pitot.Version, date), " · "))
 	return c
+}
+
+// withoutOut returns a command without its directory, which others do not need.
+func withoutOut(command []string) (args []string) {
+	for i := 0; i < len(command); i++ {
+		if command[i] == "--out" {
+			i++
+		} else if !strings.HasPrefix(command[i], "--out=") {
+			args = append(args, command[i])
+		}
+	}
+	return args
 }
 
 // compact returns the texts that are not empty.

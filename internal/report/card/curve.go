@@ -39,7 +39,9 @@ func newCurve(run *result.Run) (c Curve) {
 	limit := decidingLimit(run)
 	d := metric.All().Find(limit.Metric)
 	unit := " (" + string(d.Unit) + ")"
-	c.Limit = limit.Limit
+	if isDrawable(limit.Limit) {
+		c.Limit = limit.Limit
+	}
 	if run.Capacity == nil && run.Curve == nil {
 		c.Title = className(limit) + d.Label + " by percentile" + unit
 		c.addPercentiles(report.SummaryOfLimit(&run.Points[0], limit))
@@ -135,37 +137,42 @@ func (c *Curve) addPercentiles(s *result.Summary) {
 // addDot adds a percentile if it is known, and reports whether it is.
 func (c *Curve) addDot(x float64, s *result.Summary, key string) bool {
 	y := s.Value(key)
-	if y == nil {
+	if y == nil || !isDrawable(*y) {
 		return false
 	}
 	if _, cut := s.Over[key]; cut {
 		return false
 	}
 	dot := Dot{X: x, Y: *y, Few: slices.Contains(s.Few, key)}
-	if ci, ok := s.CI95[key]; ok && !dot.Few {
+	if ci, ok := s.CI95[key]; ok && !dot.Few && isDrawable(ci[0]) && isDrawable(ci[1]) {
 		dot.CI95 = &ci
 	}
 	c.Dots = append(c.Dots, dot)
 	return true
 }
 
+// isDrawable reports whether a value has a place on an axis.
+func isDrawable(v float64) bool { return v > 1e-9 && v < 1e15 }
+
 // addLoads adds the loads of a search or a sweep, and marks the one to quote.
 func (c *Curve) addLoads(run *result.Run, limit *result.Limit) {
 	for _, i := range run.ByLoad() {
 		p := &run.Points[i]
 		s := report.SummaryOfLimit(p, limit)
-		if p.Verdict != result.Invalid && i != run.UnderWay() && s != nil && s.NoSteadyState().IsNone() {
+		if p.Verdict != result.Invalid && isDrawable(p.Load.Value()) && i != run.UnderWay() && s != nil && s.NoSteadyState().IsNone() {
 			c.addDot(p.Load.Value(), s, keyOf(limit.Percentile))
 		}
 	}
 	if k := run.Capacity; k != nil {
-		c.Band = k.CI95
-		if k.Load != nil {
+		if b := k.CI95; b != nil && isDrawable(b[0]) && isDrawable(b[1]) {
+			c.Band = b
+		}
+		if k.Load != nil && isDrawable(*k.Load) {
 			c.Mark, c.Name = *k.Load, "verified"
 		}
 		return
 	}
-	if met, _ := report.SLOBoundary(run); met != nil {
+	if met, _ := report.SLOBoundary(run); met != nil && isDrawable(*met) {
 		c.Mark, c.Name = *met, "SLO met"
 	}
 }

@@ -3,6 +3,7 @@ package card
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strings"
 
 	"pitot/internal/report"
@@ -42,12 +43,11 @@ func (c *Card) draw(on canvas) {
 	on.text(point{margin, 70}, bold, 30, ink, fitText(bold, 30, left-margin-24, c.Subject))
 	on.text(point{margin, 104}, regular, 22, soft, fitText(regular, 22, width-2*margin, strings.Join(c.Setup, " · ")))
 
-	bottom := d.drawHeadline()
-	on.rect(margin, bottom+18, width-2*margin, 1.5, 0, rule)
-	d.drawNumbers(bottom + 20)
-	d.drawCurve(640, bottom+36, width-margin-640, 500-bottom)
-	on.rect(margin, 548, width-2*margin, 1.5, 0, rule)
-	d.drawFoot()
+	bottom, floor := d.drawHeadline(), d.drawFoot()
+	on.rect(margin, bottom, width-2*margin, 1.5, 0, rule)
+	on.rect(margin, floor, width-2*margin, 1.5, 0, rule)
+	d.drawNumbers(bottom, floor)
+	d.drawCurve(640, bottom+38, width-margin-640, floor-bottom-48)
 }
 
 // drawBadges draws the badges from the right, and returns where they begin.
@@ -67,36 +67,38 @@ func (d *drawing) drawBadges() float64 {
 // drawHeadline draws the headline and what it rests on, and returns where they end.
 func (d *drawing) drawHeadline() float64 {
 	const x, space = margin + 22, width - 2*margin - 22
-	size, y := 44., 166.
-	lines := wrapText(bold, size, space, 2, d.Headline)
-	if len(lines) > 1 {
-		size, y = 36, 160
-		lines = wrapText(bold, size, space, 2, d.Headline)
+	size := 44.
+	for size > 36 && textWidth(bold, size, d.Headline) > space {
+		size -= 2
 	}
-	top := y - size + 4
+	lines := wrapText(bold, size, space, 2, d.Headline)
+	top := 128.
+	y := top + size*.86
 	for _, l := range lines {
 		d.text(point{x, y}, bold, size, ink, l)
-		y += size * 1.2
+		y += size * 1.16
 	}
-	y += 40 - size*1.2
-	below := [][2]string{{"", d.Basis}, {"SLO ", d.SLO}}
-	for _, b := range below {
-		if b[1] != "" {
-			d.text(point{x, y}, regular, 22, soft, fitText(regular, 22, space, b[0]+b[1]))
-			y += 32
-		}
+	y += 38 - size*1.16
+	below := wrapText(regular, smallest, space, 3-len(lines), d.Basis)
+	if d.SLO != "" {
+		below = append(below, fitText(regular, smallest, space, "SLO: "+d.SLO))
 	}
-	d.rect(margin, top, 6, y-26-top, 3, d.Tone)
-	return y - 26
+	for _, l := range below {
+		d.text(point{x, y}, regular, smallest, soft, l)
+		y += 27
+	}
+	y += 27 - 38 + 8
+	d.rect(margin, top, 6, y-top, 3, d.Tone)
+	return y + 16
 }
 
 // drawNumbers draws the numbers two by two.
-func (d *drawing) drawNumbers(top float64) {
+func (d *drawing) drawNumbers(top, bottom float64) {
 	const column = 284
-	high := (548 - top) / 2
+	high := (bottom - top) / 2
 	spread := d.widestInterval()
 	for i, n := range d.Numbers {
-		x, y := margin+float64(i%2)*column, top+float64(i/2)*high+(high-96)/2
+		x, y := margin+float64(i%2)*column, top+float64(i/2)*high+(high-104)/2
 		d.text(point{x, y + 14}, regular, smallest, soft, fitText(regular, smallest, column-20, n.Name))
 		value := fitText(bold, 42, column-90, n.Value)
 		d.text(point{x, y + 58}, bold, 42, ink, value)
@@ -104,14 +106,14 @@ func (d *drawing) drawNumbers(top float64) {
 		if n.CI95 != nil {
 			d.drawInterval(x, y+74, column-40, n, spread)
 		}
-		d.text(point{x, y + 100}, regular, smallest, soft, fitText(regular, smallest, column-20, n.Note))
+		d.text(point{x, y + 102}, regular, smallest, soft, fitText(regular, smallest, column-20, n.Note))
 	}
 }
 
-// widestInterval returns the largest relative distance of a number from an end of its interval, so
-// that all have one scale.
+// widestInterval returns the largest relative distance of a number from an end of its interval, and at
+// least a quarter: all have one scale, on which a good interval is short.
 func (c *Card) widestInterval() (most float64) {
-	most = .05
+	most = .25
 	for _, n := range c.Numbers {
 		if n.CI95 != nil && n.At > 0 {
 			most = max(most, n.CI95[1]/n.At-1, 1-n.CI95[0]/n.At)
@@ -133,21 +135,29 @@ func (d *drawing) drawInterval(x, y, w float64, n report.Number, spread float64)
 	d.dot(point{at(n.At), y}, 6, accent)
 }
 
-// drawFoot draws what the measurement is worth and how to repeat it.
-func (d *drawing) drawFoot() {
-	color := map[result.Verdict]paint{result.Invalid: bad, result.ValidWithFlags: warn}[d.Verdict]
-	if color == paper {
-		color = ink
+// drawFoot draws what the measurement is worth and how to repeat it, and returns where they begin.
+func (d *drawing) drawFoot() float64 {
+	command := wrapText(mono, smallest, width-2*margin-28, 2, d.Command)
+	y := 610 - 26*float64(len(command)-1)
+	for i, l := range command {
+		d.text(point{margin + 28, y + 26*float64(i)}, mono, smallest, ink, l)
 	}
-	made := textWidth(regular, smallest, d.Made)
-	d.text(point{width - margin - made, 580}, regular, smallest, soft, d.Made)
+	d.text(point{margin, y}, mono, smallest, soft, "$")
+	y -= 30
+	color := map[result.Verdict]paint{result.Valid: ink, result.ValidWithFlags: warn}[d.Verdict]
+	if color == paper {
+		color = bad
+	}
+	by := fitText(regular, smallest, 400, d.Made)
+	made := textWidth(regular, smallest, by)
+	d.text(point{width - margin - made, y}, regular, smallest, soft, by)
 	verdict, rest := string(d.Verdict), strings.TrimPrefix(d.Measurement, string(d.Verdict))
-	d.text(point{margin, 580}, regular, smallest, soft, "Measurement")
+	d.text(point{margin, y}, regular, smallest, soft, "Measurement")
 	x := margin + textWidth(regular, smallest, "Measurement ")
-	d.text(point{x, 580}, bold, smallest, color, verdict)
+	d.text(point{x, y}, bold, smallest, color, verdict)
 	x += textWidth(bold, smallest, verdict)
-	d.text(point{x, 580}, regular, smallest, soft, fitText(regular, smallest, width-margin-made-24-x, rest))
-	d.text(point{margin, 610}, mono, smallest, ink, fitText(mono, smallest, width-2*margin, "$ "+d.Command))
+	d.text(point{x, y}, regular, smallest, soft, fitText(regular, smallest, width-margin-made-24-x, rest))
+	return y - 32
 }
 
 // scale maps values to places.
@@ -217,7 +227,11 @@ func axisOver(values []float64, start, end float64) scale {
 // drawCurve draws the curve in a rectangle.
 func (d *drawing) drawCurve(x, y, w, h float64) {
 	c := &d.Curve
-	d.text(point{x, y + 4}, regular, smallest, soft, fitText(regular, smallest, w, cmp.Or(c.Title, c.Absent)))
+	title := cmp.Or(c.Title, c.Absent)
+	if slices.ContainsFunc(c.Dots, func(dot Dot) bool { return dot.Few }) {
+		title += " · hollow: few samples"
+	}
+	d.text(point{x, y}, regular, smallest, soft, fitText(regular, smallest, w, title))
 	if len(c.Dots) == 0 {
 		if c.Title != "" {
 			d.text(point{x, y + 40}, regular, smallest, soft, fitText(regular, smallest, w, c.Absent))
@@ -232,7 +246,11 @@ func (d *drawing) drawCurve(x, y, w, h float64) {
 		}
 	}
 	ys = append(ys, c.Limit)
-	left, right, top, bottom := x+70, x+w-8, y+26, y+h-30
+	xs = append(xs, c.Mark)
+	if c.Band != nil {
+		xs = append(xs, c.Band[0], c.Band[1])
+	}
+	left, right, top, bottom := x+70, x+w-8, y+20, y+h-30
 	across, up := axisOver(xs, left, right), axisOver(ys, bottom, top)
 	if c.Labels != nil {
 		across = scale{-.4, float64(len(c.Labels)) - .6, left, right, false}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"pitot/internal/report"
-	"pitot/internal/say"
 )
 
 // WriteMarkdown writes a card as a block of Markdown.
@@ -18,7 +17,7 @@ func (c *Card) WriteMarkdown(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, "%s\n\n**%s**\n", escape(strings.Join(append([]string{c.Subject}, c.Setup...), " · ")), escape(c.Headline))
 	if c.Basis != "" {
-		fmt.Fprintf(&b, "\n%s\n", escape(say.Sentence(c.Basis)))
+		fmt.Fprintf(&b, "\n%s\n", escape(c.Basis))
 	}
 	if len(c.Numbers) > 0 {
 		at := "At " + c.Load

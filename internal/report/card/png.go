@@ -41,8 +41,8 @@ func (p *picture) encode(w io.Writer) error {
 		}
 	}
 	var data bytes.Buffer
-	data.Write([]byte{0x78, 0xda}) // of zlib
-	squeeze, err := flate.NewWriter(&data, flate.BestCompression)
+	data.Write([]byte{0x78, 0x9c}) // of zlib
+	squeeze, err := flate.NewWriter(&data, flate.DefaultCompression)
 	if err == nil {
 		_, err = squeeze.Write(raw)
 	}

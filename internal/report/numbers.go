@@ -89,6 +89,11 @@ func quotedPoint(run *result.Run) (p *result.Point) {
 // load has none.
 func capacityNumber(c *result.Capacity) Number {
 	n := Number{Name: "Capacity", Value: say.Unknown, Unit: result.LoadUnit(c.Over)}
+	if asked := c.Asked(); asked != nil {
+		n.Name = map[result.Met]string{result.Yes: "SLO met at", result.No: "SLO missed at", result.Undecided: "SLO undecided at"}[c.AskedMet()]
+		n.Value, n.Note = say.Quantity(*asked), "the load of --at"
+		return n
+	}
 	switch least := highestWithinSLO(c); {
 	case least != nil:
 		n.Name, n.Value, n.Note = "Capacity, at least", say.Quantity(*least), "95 % sure"
@@ -182,7 +187,7 @@ func latencyNumbers(p *result.Point) (list []Number) {
 // QuotedPercentile returns the key of the percentile that is quoted of a summary where no SLO names
 // one: the 99th, or the median where the 99th is withheld.
 func QuotedPercentile(s *result.Summary) string {
-	if caveatOf(s, "p99") == absent {
+	if caveatOf(s, "p99") == absent && caveatOf(s, "p50") != absent {
 		return "p50"
 	}
 	return "p99"
@@ -192,7 +197,7 @@ func QuotedPercentile(s *result.Summary) string {
 func rateNumber(name string, of metric.Name, x *float64, p *result.Point) (n Number) {
 	d := metric.All().Find(of)
 	if x == nil {
-		return Number{Name: name, Value: say.Unknown, Note: cmp.Or(say.Truncate(ReasonText(p.Throughput.Why), 30), "not known"), key: d.Key}
+		return Number{Name: name, Value: say.Unknown, Note: cmp.Or(ReasonText(p.Throughput.Why), "not known"), key: d.Key}
 	}
 	n = withInterval(name, string(d.Unit), *x, nil)
 	if ci, ok := p.Throughput.CI95[d.FieldName()]; ok {
@@ -219,7 +224,11 @@ func (n *Number) takeRepeats(r *result.Repeated) {
 		n.Value, n.Unit, n.Note = say.Unknown, "", "not known of all repeats"
 		return
 	}
-	n.Value, n.Note = say.Quantity(x), say.Plural(len(r.Points), "repeat")+": "+fromTo(r.Spread[n.key])
+	few := strings.HasPrefix(n.Value, "~")
+	if n.Value = say.Quantity(x); few {
+		n.Value = "~" + n.Value
+	}
+	n.Note = say.Plural(len(r.Points), "repeat")+": "+fromTo(r.Spread[n.key])
 }
 
 // MeasurementText says in a line what the measurement itself is worth. It says nothing about the

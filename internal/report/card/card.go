@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"pitot/internal/report"
 	"pitot/internal/results/result"
@@ -26,7 +27,8 @@ type Card struct {
 	Load        string // that the numbers were measured at
 	Numbers     []report.Number
 	Curve       Curve
-	Measurement string // the verdict on the measurement, and why
+	Rated       string // what the verdict is on: the measurement or the simulation
+	Measurement string // the verdict, and why
 	Verdict     result.Verdict
 	Command     string // without secrets
 	Made        string // version and date
@@ -50,8 +52,11 @@ func New(m *report.Model) *Card {
 	c := &Card{Headline: plain(m.Headline.Sentence), Basis: plain(m.Headline.Interval), Verdict: run.Verdict, Measurement: plain(m.MeasurementText()),
 		Command: plain(say.ShellLine(withoutOut(run.Command))), Curve: newCurve(run)}
 	c.Measurement = strings.TrimSuffix(c.Measurement, " · simulated in virtual time") // a badge says it
-	if c.Basis != "" {
-		c.Basis = say.Sentence(c.Basis)
+	if len(c.Basis) > 1 && !unicode.IsDigit(rune(c.Basis[1])) {                       // "p99 …" stays as it is
+		c.Basis = say.Sentence(strings.TrimSuffix(c.Basis, "."))
+	}
+	if c.Rated = "Measurement"; run.Target.Kind == "sim" {
+		c.Rated = "Simulation"
 	}
 	known := func(name string) string {
 		for _, k := range m.Conditions {
@@ -146,6 +151,9 @@ func tone(run *result.Run) paint {
 	case run.Capacity != nil || run.Curve != nil:
 		return accent
 	}
+	if r := run.Repeats; r != nil && r.Met[result.Yes] > 0 && r.Met[result.Yes] < len(r.Points) {
+		return warn
+	}
 	switch p := &run.Points[0]; {
 	case p.Outcome == result.Failing || p.SLO != nil && p.SLO.Met == result.No && !p.SLO.Near:
 		return bad
@@ -167,7 +175,7 @@ func (c *Card) plainText() string {
 	for _, n := range c.Numbers {
 		parts = append(parts, strings.TrimSpace(n.Name+": "+n.Value+" "+n.Unit)+" ("+n.Note+")")
 	}
-	return strings.Join(compact(append(parts, c.Curve.Title, "Measurement: "+c.Measurement, c.Command, c.Made)...), ". ") + "."
+	return strings.Join(compact(append(parts, c.Curve.Title, c.Rated+": "+c.Measurement, c.Command, c.Made)...), ". ") + "."
 }
 
 // CheckName reports whether the end of a file's name says how to write a card.

@@ -156,8 +156,16 @@ func isDrawable(v float64) bool { return v > 1e-9 && v < 1e15 }
 
 // addLoads adds the loads of a search or a sweep, and marks the one to quote.
 func (c *Curve) addLoads(run *result.Run, limit *result.Limit) {
+	requests := 0
 	for _, i := range run.ByLoad() {
 		p := &run.Points[i]
+		if n := len(c.Dots); n > 0 && c.Dots[n-1].X == p.Load.Value() { // the longer window counts
+			if p.Requests.Due < requests {
+				continue
+			}
+			c.Dots = c.Dots[:n-1]
+		}
+		requests = p.Requests.Due
 		s := report.SummaryOfLimit(p, limit)
 		if p.Verdict != result.Invalid && isDrawable(p.Load.Value()) && i != run.UnderWay() && s != nil && s.NoSteadyState().IsNone() {
 			c.addDot(p.Load.Value(), s, keyOf(limit.Percentile))

@@ -79,7 +79,11 @@ func (d *drawing) drawHeadline() float64 {
 		y += size * 1.16
 	}
 	y += 38 - size*1.16
-	below := wrapText(regular, smallest, space, 3-len(lines), d.Basis)
+	most := 3 - len(lines)
+	if d.SLO == "" {
+		most++
+	}
+	below := wrapText(regular, smallest, space, most, d.Basis)
 	if d.SLO != "" {
 		below = append(below, fitText(regular, smallest, space, "SLO: "+d.SLO))
 	}
@@ -98,15 +102,15 @@ func (d *drawing) drawNumbers(top, bottom float64) {
 	high := (bottom - top) / 2
 	spread := d.widestInterval()
 	for i, n := range d.Numbers {
-		x, y := margin+float64(i%2)*column, top+float64(i/2)*high+(high-104)/2
+		x, y := margin+float64(i%2)*column, top+float64(i/2)*high+(high-98)/2
 		d.text(point{x, y + 14}, regular, smallest, soft, fitText(regular, smallest, column-20, n.Name))
 		value := fitText(bold, 42, column-90, n.Value)
-		d.text(point{x, y + 58}, bold, 42, ink, value)
-		d.text(point{x + textWidth(bold, 42, value) + 8, y + 58}, regular, 22, soft, fitText(regular, 22, column-28-textWidth(bold, 42, value), n.Unit))
+		d.text(point{x, y + 55}, bold, 42, ink, value)
+		d.text(point{x + textWidth(bold, 42, value) + 8, y + 55}, regular, 22, soft, fitText(regular, 22, column-28-textWidth(bold, 42, value), n.Unit))
 		if n.CI95 != nil {
-			d.drawInterval(x, y+74, column-40, n, spread)
+			d.drawInterval(x, y+70, column-40, n, spread)
 		}
-		d.text(point{x, y + 102}, regular, smallest, soft, fitText(regular, smallest, column-20, n.Note))
+		d.text(point{x, y + 97}, regular, smallest, soft, fitText(regular, smallest, column-20, n.Note))
 	}
 }
 
@@ -138,12 +142,14 @@ func (d *drawing) drawInterval(x, y, w float64, n report.Number, spread float64)
 // drawFoot draws what the measurement is worth and how to repeat it, and returns where they begin.
 func (d *drawing) drawFoot() float64 {
 	command := wrapText(mono, smallest, width-2*margin-28, 2, d.Command)
-	y := 610 - 26*float64(len(command)-1)
+	y := 610 - 26*float64(max(len(command)-1, 0))
 	for i, l := range command {
 		d.text(point{margin + 28, y + 26*float64(i)}, mono, smallest, ink, l)
 	}
-	d.text(point{margin, y}, mono, smallest, soft, "$")
-	y -= 30
+	if len(command) > 0 {
+		d.text(point{margin, y}, mono, smallest, soft, "$")
+		y -= 30
+	}
 	color := map[result.Verdict]paint{result.Valid: ink, result.ValidWithFlags: warn}[d.Verdict]
 	if color == paper {
 		color = bad
@@ -152,8 +158,8 @@ func (d *drawing) drawFoot() float64 {
 	made := textWidth(regular, smallest, by)
 	d.text(point{width - margin - made, y}, regular, smallest, soft, by)
 	verdict, rest := string(d.Verdict), strings.TrimPrefix(d.Measurement, string(d.Verdict))
-	d.text(point{margin, y}, regular, smallest, soft, "Measurement")
-	x := margin + textWidth(regular, smallest, "Measurement ")
+	d.text(point{margin, y}, regular, smallest, soft, d.Rated)
+	x := margin + textWidth(regular, smallest, d.Rated+" ")
 	d.text(point{x, y}, bold, smallest, color, verdict)
 	x += textWidth(bold, smallest, verdict)
 	d.text(point{x, y}, regular, smallest, soft, fitText(regular, smallest, width-margin-made-24-x, rest))
@@ -273,7 +279,11 @@ func (d *drawing) drawCurve(x, y, w, h float64) {
 		at := across.at(c.Mark)
 		d.rect(at-1, top, 2, bottom-top, 0, good)
 		name := textWidth(bold, smallest, c.Name)
-		d.text(point{max(left, min(at-name-8, right-name)), top + 18}, bold, smallest, good, c.Name)
+		y := top + 18
+		if c.Limit > 0 && math.Abs(up.at(c.Limit)-y) < 40 { // it would lie on the limit
+			y = bottom - 10
+		}
+		d.text(point{max(left, min(at-name-8, right-name)), y}, bold, smallest, good, c.Name)
 	}
 	var line []point
 	for _, dot := range c.Dots {

@@ -113,7 +113,7 @@ func fitText(f face, size, width float64, text string) string {
 
 // wrapText breaks a text into at most so many lines of a width, of which the last is shortened.
 func wrapText(f face, size, width float64, most int, text string) (lines []string) {
-	words := strings.Split(text, " ")
+	words := strings.Fields(text)
 	for len(words) > 0 && len(lines) < most-1 {
 		n := 1
 		for n < len(words) && textWidth(f, size, strings.Join(words[:n+1], " ")) <= width {

@@ -32,7 +32,7 @@ func (c *Card) WriteMarkdown(w io.Writer) error {
 	if c.SLO != "" {
 		fmt.Fprintf(&b, "\nSLO: %s\n", escape(c.SLO))
 	}
-	fmt.Fprintf(&b, "\nMeasurement: %s\n\n```sh\n%s\n```\n\n%s\n", escape(c.Measurement), strings.ReplaceAll(c.Command, "```", "'''"), escape(c.Made))
+	fmt.Fprintf(&b, "\n%s: %s\n\n```sh\n%s\n```\n\n%s\n", c.Rated, escape(c.Measurement), strings.ReplaceAll(c.Command, "```", "'''"), escape(c.Made))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

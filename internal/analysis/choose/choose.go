@@ -925,7 +925,7 @@ func (r *race) sort() {
 		}
 		return 1
 	}
-	slices.SortStableFunc(r.choice.Options, func(a, b Option) int {
+	stats.SortStable(r.choice.Options, func(a, b Option) int {
 		return cmp.Or(cmp.Compare(price(&a), price(&b)), cmp.Compare(quantised(&a), quantised(&b)), cmp.Compare(b.Capacity*float64(b.Engines), a.Capacity*float64(a.Engines)))
 	})
 }

@@ -228,7 +228,7 @@ func (n *Number) takeRepeats(r *result.Repeated) {
 	if n.Value = say.Quantity(x); few {
 		n.Value = "~" + n.Value
 	}
-	n.Note = say.Plural(len(r.Points), "repeat")+": "+fromTo(r.Spread[n.key])
+	n.Note = say.Plural(len(r.Points), "repeat") + ": " + fromTo(r.Spread[n.key])
 }
 
 // MeasurementText says in a line what the measurement itself is worth. It says nothing about the

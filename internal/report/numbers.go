@@ -34,15 +34,18 @@ func (m *Model) Numbers() (load string, list []Number) {
 		list = append(list, curveNumber(run)...)
 	}
 	if p != nil {
+		t := &p.Throughput
 		if n := failedNumber(p); n != nil {
 			list = append(list, *n)
 		}
 		list = append(list, latencyNumbers(p)...)
-		list = append(list, rateNumber("Output", metric.OutputRate, p.Throughput.OutputTokensPerS, p))
+		list = append(list, rateNumber("Output", metric.OutputRate, t.OutputTokensPerS, p))
 		if g := goodputOfPoint(p); g != nil {
-			list = append(list, Number{Name: "Goodput", Value: say.Quantity(g.RequestsPerS), Unit: "req/s", Note: "within the SLO", key: metric.All().Find(metric.Goodput).Key})
+			n := withInterval("Goodput", "req/s", g.RequestsPerS, nil)
+			n.Note, n.key = "within the SLO", metric.All().Find(metric.Goodput).Key
+			list = append(list, n)
 		} else {
-			list = append(list, rateNumber("Completed", metric.RequestRate, p.Throughput.RequestsPerS, p))
+			list = append(list, rateNumber("Completed", metric.RequestRate, t.RequestsPerS, p))
 		}
 	}
 	list = list[:min(len(list), 4)]
@@ -58,8 +61,8 @@ func (m *Model) Numbers() (load string, list []Number) {
 	return load, list
 }
 
-// quotedPoint returns the point whose numbers are quoted: of a search that at the load to quote, of a
-// sweep that at the highest load within the SLO or with the most throughput. It is nil where none is.
+// quotedPoint returns the point whose numbers are quoted: of a search that at the load to quote, of
+// a sweep that at the highest load within the SLO or with the most throughput, nil for none.
 func quotedPoint(run *result.Run) (p *result.Point) {
 	var load *float64
 	switch {
@@ -78,19 +81,23 @@ func quotedPoint(run *result.Run) (p *result.Point) {
 	}
 	for i := range run.Points {
 		x := &run.Points[i]
-		if load != nil && x.Load.Value() == *load && x.Verdict != result.Invalid && i != run.UnderWay() && (p == nil || x.Requests.Due > p.Requests.Due) {
+		if load == nil || x.Load.Value() != *load || x.Verdict == result.Invalid || i == run.UnderWay() {
+			continue
+		}
+		if p == nil || x.Requests.Due > p.Requests.Due {
 			p = x
 		}
 	}
 	return p
 }
 
-// capacityNumber is the load that a search found. An interval is of the estimate, so that a verified
-// load has none.
+// capacityNumber is the load that a search found. An interval is of the estimate, so that a
+// verified load has none.
 func capacityNumber(c *result.Capacity) Number {
 	n := Number{Name: "Capacity", Value: say.Unknown, Unit: result.LoadUnit(c.Over)}
 	if asked := c.Asked(); asked != nil {
-		n.Name = map[result.Met]string{result.Yes: "SLO met at", result.No: "SLO missed at", result.Undecided: "SLO undecided at"}[c.AskedMet()]
+		names := map[result.Met]string{result.Yes: "met", result.No: "missed", result.Undecided: "undecided"}
+		n.Name = "SLO " + names[c.AskedMet()] + " at"
 		n.Value, n.Note = say.Quantity(*asked), "the load of --at"
 		return n
 	}
@@ -104,8 +111,7 @@ func capacityNumber(c *result.Capacity) Number {
 			n.Note = "estimate " + say.Quantity(*c.Estimate) + " (" + fromTo(*c.CI95) + ")"
 		}
 	case c.Estimate != nil && c.CI95 != nil:
-		n.Name, n.Value, n.Note = "Capacity, not verified", say.Quantity(*c.Estimate), "95 %: "+fromTo(*c.CI95)
-		n.At, n.CI95 = *c.Estimate, c.CI95
+		return withInterval("Capacity, not verified", n.Unit, *c.Estimate, c.CI95)
 	case c.Bracket != nil && c.Bracket[1] != nil:
 		n.Name, n.Value, n.Note = "Capacity, at most", say.Quantity(*c.Bracket[1]), "95 % sure"
 	default:
@@ -120,10 +126,12 @@ func curveNumber(run *result.Run) []Number {
 	unit := result.LoadUnit(c.Over)
 	met, missed := SLOBoundary(run)
 	switch s := c.Saturation; {
-	case met != nil && missed != nil:
-		return []Number{{Name: "SLO met up to", Value: say.Decimal(*met, 3), Unit: unit, Note: "missed at " + say.Decimal(*missed, 3)}}
 	case met != nil:
-		return []Number{{Name: "SLO met up to", Value: say.Decimal(*met, 3), Unit: unit, Note: "the highest load"}}
+		note := "the highest load"
+		if missed != nil {
+			note = "missed at " + say.Decimal(*missed, 3)
+		}
+		return []Number{{Name: "SLO met up to", Value: say.Decimal(*met, 3), Unit: unit, Note: note}}
 	case s != nil:
 		return []Number{withInterval("Saturation", "req/s", s.RequestsPerS, s.CI95)}
 	case c.Knee != nil:
@@ -134,12 +142,13 @@ func curveNumber(run *result.Run) []Number {
 
 // failedNumber is the share of requests that failed, where the server did.
 func failedNumber(p *result.Point) *Number {
-	if p.Outcome != result.Failing && p.Outcome != result.Degraded || p.Requests.Failed == 0 || p.Requests.Due == 0 {
+	r := &p.Requests
+	if p.Outcome != result.Failing && p.Outcome != result.Degraded || r.Failed == 0 || r.Due == 0 {
 		return nil
 	}
-	n := &Number{Name: "Failed requests", Value: say.Percent(float64(p.Requests.Failed) / float64(p.Requests.Due))}
-	if classes := ByCount(p.Requests.Errors); len(classes) > 0 {
-		n.Note = say.Count(p.Requests.Errors[classes[0]]) + " " + classes[0]
+	n := &Number{Name: "Failed requests", Value: say.Percent(float64(r.Failed) / float64(r.Due))}
+	if classes := ByCount(r.Errors); len(classes) > 0 {
+		n.Note = say.Count(r.Errors[classes[0]]) + " " + classes[0]
 	}
 	return n
 }
@@ -156,7 +165,8 @@ func latencyNumbers(p *result.Point) (list []Number) {
 		if key == "" {
 			key = QuotedPercentile(s)
 		}
-		n := Number{Name: d.Label + " " + percentileName(key), Value: cellText(s, key), Unit: string(d.Unit)}
+		n := Number{Name: d.Label + " " + percentileName(key), Unit: string(d.Unit)}
+		n.Value = cellText(s, key)
 		if limit > 0 {
 			n.Name += ", limit " + say.Exact(limit) + " ms"
 		}
@@ -197,7 +207,8 @@ func QuotedPercentile(s *result.Summary) string {
 func rateNumber(name string, of metric.Name, x *float64, p *result.Point) (n Number) {
 	d := metric.All().Find(of)
 	if x == nil {
-		return Number{Name: name, Value: say.Unknown, Note: cmp.Or(ReasonText(p.Throughput.Why), "not known"), key: d.Key}
+		why := cmp.Or(ReasonText(p.Throughput.Why), "not known")
+		return Number{Name: name, Value: say.Unknown, Note: why, key: d.Key}
 	}
 	n = withInterval(name, string(d.Unit), *x, nil)
 	if ci, ok := p.Throughput.CI95[d.FieldName()]; ok {
@@ -242,7 +253,8 @@ func (m *Model) MeasurementText() string {
 	}
 	p := m.Points[0]
 	p.Verdict = m.Run.Verdict
-	return strings.Join(nonEmpty(p.measurementFact(&m.Run.Points[0], m.Run.Environment).Value...), " · ")
+	fact := p.measurementFact(&m.Run.Points[0], m.Run.Environment)
+	return strings.Join(nonEmpty(fact.Value...), " · ")
 }
 
 // SummaryOfLimit returns the distribution that a limit is about.

@@ -49,10 +49,14 @@ func plain(text string) string { return say.Truncate(say.PlainLine(text), longes
 // New makes the card of a run.
 func New(m *report.Model) *Card {
 	run := m.Run
-	c := &Card{Headline: plain(m.Headline.Sentence), Basis: plain(m.Headline.Interval), Verdict: run.Verdict, Measurement: plain(m.MeasurementText()),
-		Command: plain(say.ShellLine(withoutOut(run.Command))), Curve: newCurve(run)}
-	c.Measurement = strings.TrimSuffix(c.Measurement, " · simulated in virtual time") // a badge says it
-	if len(c.Basis) > 1 && !unicode.IsDigit(rune(c.Basis[1])) {                       // "p99 …" stays as it is
+	c := &Card{
+		Headline: plain(m.Headline.Sentence), Basis: plain(m.Headline.Interval),
+		Verdict: run.Verdict, Curve: newCurve(run),
+		Command: plain(say.ShellLine(withoutOut(run.Command))),
+	}
+	// A badge says that it is a simulation.
+	c.Measurement = strings.TrimSuffix(plain(m.MeasurementText()), " · simulated in virtual time")
+	if len(c.Basis) > 1 && !unicode.IsDigit(rune(c.Basis[1])) { // "p99 …" stays as it is
 		c.Basis = say.Sentence(strings.TrimSuffix(c.Basis, "."))
 	}
 	if c.Rated = "Measurement"; run.Target.Kind == "sim" {
@@ -121,10 +125,11 @@ func sloOf(run *result.Run) string {
 // badges returns what a reader must know before the headline: the worst first.
 func badges(m *report.Model) (list []Badge) {
 	run := m.Run
-	failing := len(run.Points) > 0 && run.Capacity == nil && run.Curve == nil && run.Points[0].Outcome == result.Failing
-	if run.Verdict == result.Invalid {
+	oneLoad := len(run.Points) > 0 && run.Capacity == nil && run.Curve == nil
+	switch {
+	case run.Verdict == result.Invalid:
 		list = append(list, Badge{"INVALID measurement", bad})
-	} else if failing {
+	case oneLoad && run.Points[0].Outcome == result.Failing:
 		list = append(list, Badge{"Server failing", bad})
 	}
 	switch run.Target.Kind {
@@ -139,13 +144,14 @@ func badges(m *report.Model) (list []Badge) {
 	return list
 }
 
-// tone returns how a run came out for the server. A measurement that is VALID has no tone by itself.
+// tone returns how a run came out for the server. A VALID measurement has no tone by itself.
 func tone(run *result.Run) paint {
 	switch {
 	case run.Verdict == result.Invalid || len(run.Points) == 0:
 		return bad
 	case run.Capacity != nil && run.Capacity.Asked() != nil:
-		return map[result.Met]paint{result.Yes: good, result.No: bad, result.Undecided: warn}[run.Capacity.AskedMet()]
+		asked := map[result.Met]paint{result.Yes: good, result.No: bad, result.Undecided: warn}
+		return asked[run.Capacity.AskedMet()]
 	case run.Capacity != nil && run.Capacity.Floor != nil:
 		return bad
 	case run.Capacity != nil || run.Curve != nil:
@@ -154,12 +160,13 @@ func tone(run *result.Run) paint {
 	if r := run.Repeats; r != nil && r.Met[result.Yes] > 0 && r.Met[result.Yes] < len(r.Points) {
 		return warn
 	}
-	switch p := &run.Points[0]; {
-	case p.Outcome == result.Failing || p.SLO != nil && p.SLO.Met == result.No && !p.SLO.Near:
+	p := &run.Points[0]
+	switch s := p.SLO; {
+	case p.Outcome == result.Failing || s != nil && s.Met == result.No && !s.Near:
 		return bad
-	case p.Stability == stats.Unstable || p.SLO != nil && (p.SLO.Near || p.SLO.Met == result.Undecided):
+	case p.Stability == stats.Unstable || s != nil && (s.Near || s.Met == result.Undecided):
 		return warn
-	case p.SLO != nil:
+	case s != nil:
 		return good
 	}
 	return accent
@@ -171,11 +178,13 @@ func (c *Card) plainText() string {
 	for _, b := range c.Badges {
 		parts = append(parts, b.Text)
 	}
-	parts = append(parts, strings.Join(append([]string{c.Subject}, c.Setup...), ", "), c.Headline, c.Basis)
+	subject := strings.Join(append([]string{c.Subject}, c.Setup...), ", ")
+	parts = append(parts, subject, c.Headline, c.Basis)
 	for _, n := range c.Numbers {
 		parts = append(parts, strings.TrimSpace(n.Name+": "+n.Value+" "+n.Unit)+" ("+n.Note+")")
 	}
-	return strings.Join(compact(append(parts, c.Curve.Title, c.Rated+": "+c.Measurement, c.Command, c.Made)...), ". ") + "."
+	parts = append(parts, c.Curve.Title, c.Rated+": "+c.Measurement, c.Command, c.Made)
+	return strings.Join(compact(parts...), ". ") + "."
 }
 
 // CheckName reports whether the end of a file's name says how to write a card.
@@ -184,7 +193,8 @@ func CheckName(path string) error {
 	case ".svg", ".png", ".md":
 		return nil
 	}
-	return say.Errorf("--card %s: the name has no known ending", say.PlainLine(path)).WithHint("name it card.svg, card.png, card.dark.png or card.md")
+	return say.Errorf("--card %s: the name has no known ending", say.PlainLine(path)).
+		WithHint("name it card.svg, card.png, card.dark.png or card.md")
 }
 
 // Write writes a card in the format that the end of the file's name says.

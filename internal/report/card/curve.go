@@ -48,7 +48,8 @@ func newCurve(run *result.Run) (c Curve) {
 	} else {
 		c.addLoads(run, limit)
 		key := keyOf(limit.Percentile)
-		c.Title = className(limit) + strings.Replace(key, "_", ".", 1) + " " + d.Label + " by load" + unit
+		percentile := strings.Replace(key, "_", ".", 1)
+		c.Title = className(limit) + percentile + " " + d.Label + " by load" + unit
 		c.XUnit = run.Points[0].Load.Unit()
 	}
 	if len(c.Dots) < 2 {
@@ -75,8 +76,8 @@ func keyOf(percentile float64) string {
 	return "p99"
 }
 
-// decidingLimit returns the limit of an SLO that a curve shows: the one that is reached first. Without
-// one it has no limit, the first metric that there is and its quoted percentile.
+// decidingLimit returns the limit of an SLO that a curve shows: the one that is reached first.
+// Without an SLO it has no value, the first metric that there is and its quoted percentile.
 func decidingLimit(run *result.Run) *result.Limit {
 	binding := ""
 	if run.Capacity != nil {
@@ -93,7 +94,8 @@ func decidingLimit(run *result.Run) *result.Limit {
 		}
 		for k := range p.SLO.Limits {
 			l := &p.SLO.Limits[k]
-			if d := metric.All().Find(l.Metric); d == nil || d.Unit != metric.Milliseconds || l.Percentile == 0 {
+			d := metric.All().Find(l.Metric)
+			if d == nil || d.Unit != metric.Milliseconds || l.Percentile == 0 {
 				continue
 			}
 			if l.Spec == binding {
@@ -167,7 +169,8 @@ func (c *Curve) addLoads(run *result.Run, limit *result.Limit) {
 		}
 		requests = p.Requests.Due
 		s := report.SummaryOfLimit(p, limit)
-		if p.Verdict != result.Invalid && isDrawable(p.Load.Value()) && i != run.UnderWay() && s != nil && s.NoSteadyState().IsNone() {
+		whole := p.Verdict != result.Invalid && i != run.UnderWay() && isDrawable(p.Load.Value())
+		if whole && s != nil && s.NoSteadyState().IsNone() {
 			c.addDot(p.Load.Value(), s, keyOf(limit.Percentile))
 		}
 	}

@@ -21,7 +21,7 @@ const (
 // point is a place on a card.
 type point struct{ x, y float64 }
 
-// canvas is what a card is drawn on. A text stands on its point.
+// canvas takes the parts of a card. A text begins at its point, on its base line.
 type canvas interface {
 	rect(x, y, w, h, radius float64, p paint)
 	line(points []point, width float64, p paint)
@@ -41,13 +41,19 @@ func (c *Card) draw(on canvas) {
 	on.rect(0, 0, width, height, 0, paper)
 	left := d.drawBadges()
 	on.text(point{margin, 70}, bold, 30, ink, fitText(bold, 30, left-margin-24, c.Subject))
-	on.text(point{margin, 104}, regular, 22, soft, fitText(regular, 22, width-2*margin, strings.Join(c.Setup, " · ")))
+	setup := fitText(regular, 22, width-2*margin, strings.Join(c.Setup, " · "))
+	on.text(point{margin, 104}, regular, 22, soft, setup)
 
 	bottom, floor := d.drawHeadline(), d.drawFoot()
 	on.rect(margin, bottom, width-2*margin, 1.5, 0, rule)
 	on.rect(margin, floor, width-2*margin, 1.5, 0, rule)
 	d.drawNumbers(bottom, floor)
 	d.drawCurve(640, bottom+38, width-margin-640, floor-bottom-48)
+}
+
+// note writes small secondary text in a width.
+func (d *drawing) note(x, y, w float64, text string) {
+	d.text(point{x, y}, regular, smallest, soft, fitText(regular, smallest, w, text))
 }
 
 // drawBadges draws the badges from the right, and returns where they begin.
@@ -103,19 +109,20 @@ func (d *drawing) drawNumbers(top, bottom float64) {
 	spread := d.widestInterval()
 	for i, n := range d.Numbers {
 		x, y := margin+float64(i%2)*column, top+float64(i/2)*high+(high-98)/2
-		d.text(point{x, y + 14}, regular, smallest, soft, fitText(regular, smallest, column-20, n.Name))
+		d.note(x, y+14, column-20, n.Name)
 		value := fitText(bold, 42, column-90, n.Value)
 		d.text(point{x, y + 55}, bold, 42, ink, value)
-		d.text(point{x + textWidth(bold, 42, value) + 8, y + 55}, regular, 22, soft, fitText(regular, 22, column-28-textWidth(bold, 42, value), n.Unit))
+		end := textWidth(bold, 42, value) + 8
+		d.text(point{x + end, y + 55}, regular, 22, soft, fitText(regular, 22, column-20-end, n.Unit))
 		if n.CI95 != nil {
 			d.drawInterval(x, y+70, column-40, n, spread)
 		}
-		d.text(point{x, y + 97}, regular, smallest, soft, fitText(regular, smallest, column-20, n.Note))
+		d.note(x, y+97, column-20, n.Note)
 	}
 }
 
-// widestInterval returns the largest relative distance of a number from an end of its interval, and at
-// least a quarter: all have one scale, on which a good interval is short.
+// widestInterval returns the largest relative distance of a number from an end of its interval, and
+// at least a quarter: all have one scale, on which a good interval is short.
 func (c *Card) widestInterval() (most float64) {
 	most = .25
 	for _, n := range c.Numbers {
@@ -162,7 +169,7 @@ func (d *drawing) drawFoot() float64 {
 	x := margin + textWidth(regular, smallest, d.Rated+" ")
 	d.text(point{x, y}, bold, smallest, color, verdict)
 	x += textWidth(bold, smallest, verdict)
-	d.text(point{x, y}, regular, smallest, soft, fitText(regular, smallest, width-margin-made-24-x, rest))
+	d.note(x, y, width-margin-made-24-x, rest)
 	return y - 32
 }
 
@@ -237,10 +244,10 @@ func (d *drawing) drawCurve(x, y, w, h float64) {
 	if slices.ContainsFunc(c.Dots, func(dot Dot) bool { return dot.Few }) {
 		title += " · hollow: few samples"
 	}
-	d.text(point{x, y}, regular, smallest, soft, fitText(regular, smallest, w, title))
+	d.note(x, y, w, title)
 	if len(c.Dots) == 0 {
 		if c.Title != "" {
-			d.text(point{x, y + 40}, regular, smallest, soft, fitText(regular, smallest, w, c.Absent))
+			d.note(x, y+40, w, c.Absent)
 		}
 		return
 	}
@@ -267,10 +274,10 @@ func (d *drawing) drawCurve(x, y, w, h float64) {
 	for _, v := range up.ticks(4) {
 		text := say.Significant(v, 4)
 		d.rect(left, up.at(v)-.5, right-left, 1, 0, rule)
-		d.text(point{left - 10 - textWidth(regular, smallest, text), up.at(v) + 7}, regular, smallest, soft, text)
+		d.note(left-10-textWidth(regular, smallest, text), up.at(v)+7, w, text)
 	}
 	for i, label := range c.Labels {
-		d.text(point{across.at(float64(i)) - textWidth(regular, smallest, label)/2, bottom + 28}, regular, smallest, soft, label)
+		d.note(across.at(float64(i))-textWidth(regular, smallest, label)/2, bottom+28, w, label)
 	}
 	if c.Labels == nil {
 		d.drawLoads(across, bottom)
@@ -300,7 +307,8 @@ func (d *drawing) drawCurve(x, y, w, h float64) {
 	}
 	for i, dot := range c.Dots {
 		if dot.CI95 != nil {
-			d.rect(line[i].x-1.5, up.at(dot.CI95[1]), 3, up.at(dot.CI95[0])-up.at(dot.CI95[1]), 0, accent)
+			high, low := up.at(dot.CI95[1]), up.at(dot.CI95[0])
+			d.rect(line[i].x-1.5, high, 3, low-high, 0, accent)
 		}
 		d.dot(line[i], 7, accent)
 		if dot.Few {

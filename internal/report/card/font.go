@@ -82,7 +82,8 @@ func glyphOf(f face, c rune) glyph {
 		return g
 	}
 	box := func(in float64) []vertex {
-		return []vertex{{40 + in, -360 + in, true}, {440 - in, -360 + in, true}, {440 - in, -in, true}, {40 + in, -in, true}}
+		l, r, t, b := 40+in, 440-in, in-360, -in
+		return []vertex{{l, t, true}, {r, t, true}, {r, b, true}, {l, b, true}}
 	}
 	hole := box(28)
 	hole[1], hole[3] = hole[3], hole[1]

@@ -15,7 +15,8 @@ func (c *Card) WriteMarkdown(w io.Writer) error {
 	for _, badge := range c.Badges {
 		fmt.Fprintf(&b, "**%s** · ", escape(badge.Text))
 	}
-	fmt.Fprintf(&b, "%s\n\n**%s**\n", escape(strings.Join(append([]string{c.Subject}, c.Setup...), " · ")), escape(c.Headline))
+	subject := strings.Join(append([]string{c.Subject}, c.Setup...), " · ")
+	fmt.Fprintf(&b, "%s\n\n**%s**\n", escape(subject), escape(c.Headline))
 	if c.Basis != "" {
 		fmt.Fprintf(&b, "\n%s\n", escape(c.Basis))
 	}
@@ -27,12 +28,15 @@ func (c *Card) WriteMarkdown(w io.Writer) error {
 		fmt.Fprintf(&b, "\n| %s | | |\n|---|--:|---|\n", escape(at))
 	}
 	for _, n := range c.Numbers {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", escape(n.Name), escape(strings.TrimSpace(n.Value+" "+n.Unit)), escape(n.Note))
+		value := strings.TrimSpace(n.Value + " " + n.Unit)
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", escape(n.Name), escape(value), escape(n.Note))
 	}
 	if c.SLO != "" {
 		fmt.Fprintf(&b, "\nSLO: %s\n", escape(c.SLO))
 	}
-	fmt.Fprintf(&b, "\n%s: %s\n\n```sh\n%s\n```\n\n%s\n", c.Rated, escape(c.Measurement), strings.ReplaceAll(c.Command, "```", "'''"), escape(c.Made))
+	command := strings.ReplaceAll(c.Command, "```", "'''")
+	fmt.Fprintf(&b, "\n%s: %s\n\n```sh\n%s\n```\n\n", c.Rated, escape(c.Measurement), command)
+	fmt.Fprintf(&b, "%s\n", escape(c.Made))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

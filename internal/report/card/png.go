@@ -89,7 +89,8 @@ func (p *picture) fill(paint paint, contours ...[]point) {
 	for _, c := range contours {
 		for i := range c {
 			a, b := c[i], c[(i+1)%len(c)]
-			addEdge(area, stride, y1-y0, point{a.x - float64(x0), a.y - float64(y0)}, point{b.x - float64(x0), b.y - float64(y0)})
+			a.x, a.y, b.x, b.y = a.x-float64(x0), a.y-float64(y0), b.x-float64(x0), b.y-float64(y0)
+			addEdge(area, stride, y1-y0, a, b)
 		}
 	}
 	colour := p.theme[paint]
@@ -130,7 +131,8 @@ func addEdge(area []float64, stride, rows int, a, b point) {
 			xa, xb = xb, xa
 		}
 		line, high := area[y*stride:], sign*(to-from)
-		crossed, before := 0., 0. // share of the height that the edge crosses further left; cover of the pixel before
+		crossed := 0. // share of the height that the edge crosses further left
+		before := 0.  // cover of the pixel before
 		last := int(xb)
 		for x := int(xa); x <= last; x++ {
 			share, middle := 1., xa
@@ -148,7 +150,8 @@ func addEdge(area []float64, stride, rows int, a, b point) {
 
 func (p *picture) rect(x, y, w, h, radius float64, paint paint) {
 	var c []point
-	for corner, centre := range []point{{x + w - radius, y + radius}, {x + w - radius, y + h - radius}, {x + radius, y + h - radius}, {x + radius, y + radius}} {
+	left, right, top, bottom := x+radius, x+w-radius, y+radius, y+h-radius
+	for corner, centre := range []point{{right, top}, {right, bottom}, {left, bottom}, {left, top}} {
 		const steps = 8
 		for i := range steps + 1 {
 			sin, cos := math.Sincos((float64(corner-1) + float64(i)/steps) * math.Pi / 2)
@@ -170,7 +173,9 @@ func (p *picture) line(points []point, width float64, paint paint) {
 			continue
 		}
 		nx, ny := (b.y-a.y)/length*width/2, -(b.x-a.x)/length*width/2
-		p.fill(paint, []point{{a.x + nx, a.y + ny}, {b.x + nx, b.y + ny}, {b.x - nx, b.y - ny}, {a.x - nx, a.y - ny}})
+		p.fill(paint, []point{
+			{a.x + nx, a.y + ny}, {b.x + nx, b.y + ny}, {b.x - nx, b.y - ny}, {a.x - nx, a.y - ny},
+		})
 		if i > 1 {
 			p.dot(a, width/2, paint)
 		}

@@ -11,21 +11,27 @@ import (
 // texts have the widths that they were laid out with.
 func (c *Card) WriteSVG(w io.Writer) error {
 	var s svg
-	s.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-labelledby="title desc">`+"\n", width, height)
-	s.printf("<title id=\"title\">%s</title>\n<desc id=\"desc\">%s</desc>\n", escapeXML(c.Headline), escapeXML(c.plainText()))
-	s.printf("<style>\ntext { font-family: system-ui, sans-serif; white-space: pre; }\n.bold { font-weight: 700; }\n.mono { font-family: ui-monospace, monospace; }\n%s@media (prefers-color-scheme: dark) {\n%s}\n</style>\n",
-		light.rules(), dark.rules())
+	s.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img"`, width, height)
+	s.printf(" aria-labelledby=\"title desc\">\n<title id=\"title\">%s</title>\n", escapeXML(c.Headline))
+	s.printf("<desc id=\"desc\">%s</desc>\n<style>\n%s%s", escapeXML(c.plainText()), typeRules, light.rules())
+	s.printf("@media (prefers-color-scheme: dark) {\n%s}\n</style>\n", dark.rules())
 	c.draw(&s)
 	s.printf("</svg>\n")
 	_, err := io.WriteString(w, s.String())
 	return err
 }
 
+// typeRules are the style rules of texts.
+const typeRules = `text { font-family: system-ui, sans-serif; white-space: pre; }
+.bold { font-weight: 700; }
+.mono { font-family: ui-monospace, monospace; }
+`
+
 // rules are the style rules of a theme.
 func (t *theme) rules() string {
 	var b strings.Builder
 	for p, name := range paintName {
-		fmt.Fprintf(&b, ".%s { fill: #%06x; } .%s-line { stroke: #%06x; }\n", name, t[p], name, t[p])
+		fmt.Fprintf(&b, ".%[1]s { fill: #%06[2]x; } .%[1]s-line { stroke: #%06[2]x; }\n", name, t[p])
 	}
 	return b.String()
 }
@@ -41,11 +47,13 @@ func short(x float64) string {
 }
 
 func (s *svg) rect(x, y, w, h, radius float64, p paint) {
-	s.printf(`<rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="%s"/>`+"\n", paintName[p], short(x), short(y), short(w), short(h), short(radius))
+	s.printf(`<rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="%s"/>`+"\n",
+		paintName[p], short(x), short(y), short(w), short(h), short(radius))
 }
 
 func (s *svg) line(points []point, width float64, p paint) {
-	s.printf(`<polyline class="%s-line" fill="none" stroke-width="%s" stroke-linejoin="round" points="`, paintName[p], short(width))
+	s.printf(`<polyline class="%s-line" fill="none" stroke-width="%s"`, paintName[p], short(width))
+	s.printf(` stroke-linejoin="round" points="`)
 	for i, at := range points {
 		if i > 0 {
 			s.printf(" ")
@@ -56,19 +64,22 @@ func (s *svg) line(points []point, width float64, p paint) {
 }
 
 func (s *svg) dot(at point, radius float64, p paint) {
-	s.printf(`<circle class="%s" cx="%s" cy="%s" r="%s"/>`+"\n", paintName[p], short(at.x), short(at.y), short(radius))
+	s.printf(`<circle class="%s" cx="%s" cy="%s" r="%s"/>`+"\n",
+		paintName[p], short(at.x), short(at.y), short(radius))
 }
 
 func (s *svg) text(at point, f face, size float64, p paint, text string) {
 	if text == "" {
 		return
 	}
-	class := paintName[p] + [...]string{"", " bold", " mono"}[f]
-	s.printf(`<text class="%s" x="%s" y="%s" font-size="%s" textLength="%s" lengthAdjust="spacingAndGlyphs">%s</text>`+"\n",
-		class, short(at.x), short(at.y), short(size), short(textWidth(f, size, text)), escapeXML(text))
+	class, w := paintName[p]+[...]string{"", " bold", " mono"}[f], textWidth(f, size, text)
+	s.printf(`<text class="%s" x="%s" y="%s" font-size="%s"`, class, short(at.x), short(at.y), short(size))
+	s.printf(` textLength="%s" lengthAdjust="spacingAndGlyphs">%s</text>`+"\n", short(w), escapeXML(text))
 }
 
 // escapeXML escapes a text for an element or an attribute.
 func escapeXML(s string) string { return xmlEscapes.Replace(s) }
 
-var xmlEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
+var xmlEscapes = strings.NewReplacer(
+	"&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;",
+)

@@ -1,6 +1,6 @@
 package card
 
-// paint is what something is drawn in.
+// paint names a colour by its use.
 type paint int
 
 const (
@@ -22,6 +22,10 @@ var paintName = [...]string{"paper", "ink", "soft", "rule", "accent", "good", "w
 type theme [len(paintName)]uint32
 
 var (
-	light = theme{0xffffff, 0x16191d, 0x545c66, 0xdfe3e8, 0x1558b0, 0x17693f, 0x7d4e00, 0xa3201b, 0xe3f3ea}
-	dark  = theme{0x13161a, 0xe9ecef, 0xb1b9c3, 0x333a43, 0x7db4ff, 0x7fdca6, 0xf3c969, 0xff9d94, 0x17352a}
+	light = theme{
+		0xffffff, 0x16191d, 0x545c66, 0xdfe3e8, 0x1558b0, 0x17693f, 0x7d4e00, 0xa3201b, 0xe3f3ea,
+	}
+	dark = theme{
+		0x13161a, 0xe9ecef, 0xb1b9c3, 0x333a43, 0x7db4ff, 0x7fdca6, 0xf3c969, 0xff9d94, 0x17352a,
+	}
 )

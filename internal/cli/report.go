@@ -40,7 +40,8 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 			return Usage, err
 		}
 		if len(dirs) > 1 || isFile(dirs[0]) {
-			return Usage, say.Errorf("--card shows one run of Pitot").WithHint("for example pitot report runs/before --card card.svg")
+			return Usage, say.Errorf("--card shows one run of Pitot").
+				WithHint("for example pitot report runs/before --card card.svg")
 		}
 	}
 	code := Done
@@ -88,7 +89,9 @@ func writeCard(e *Env, path string, m *report.Model) error {
 	}
 	err := session.NotOwn(path)
 	if err == nil {
-		err = export.ReplaceFile(path, func(w io.Writer) error { return card.New(m).Write(w, path) })
+		err = export.ReplaceFile(path, func(w io.Writer) error {
+			return card.New(m).Write(w, path)
+		})
 	}
 	if err == nil {
 		fmt.Fprintf(e.Stderr, "pitot: wrote %s\n", path)

@@ -11,7 +11,7 @@ import (
 // skillVerb prints how agents and scripts use the program.
 func skillVerb(_ context.Context, e *Env) (int, error) {
 	if len(e.Args) > 0 {
-		return Usage, say.Errorf("pitot skill takes no arguments").WithHint("pitot skill > SKILL.md")
+		return Usage, say.Errorf("pitot skill takes no argument").WithHint("pitot skill > SKILL.md")
 	}
 	_, err := io.WriteString(e.Stdout, reference.Skill)
 	return Done, err

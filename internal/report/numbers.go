@@ -81,7 +81,10 @@ func quotedPoint(run *result.Run) (p *result.Point) {
 	}
 	for i := range run.Points {
 		x := &run.Points[i]
-		if load == nil || x.Load.Value() != *load || x.Verdict == result.Invalid || i == run.UnderWay() {
+		if load == nil || x.Load.Value() != *load {
+			continue
+		}
+		if x.Verdict == result.Invalid || i == run.UnderWay() {
 			continue
 		}
 		if p == nil || x.Requests.Due > p.Requests.Due {
@@ -96,8 +99,9 @@ func quotedPoint(run *result.Run) (p *result.Point) {
 func capacityNumber(c *result.Capacity) Number {
 	n := Number{Name: "Capacity", Value: say.Unknown, Unit: result.LoadUnit(c.Over)}
 	if asked := c.Asked(); asked != nil {
-		names := map[result.Met]string{result.Yes: "met", result.No: "missed", result.Undecided: "undecided"}
-		n.Name = "SLO " + names[c.AskedMet()] + " at"
+		n.Name = map[result.Met]string{
+			result.Yes: "SLO met at", result.No: "SLO missed at", result.Undecided: "SLO undecided at",
+		}[c.AskedMet()]
 		n.Value, n.Note = say.Quantity(*asked), "the load of --at"
 		return n
 	}
@@ -131,7 +135,8 @@ func curveNumber(run *result.Run) []Number {
 		if missed != nil {
 			note = "missed at " + say.Decimal(*missed, 3)
 		}
-		return []Number{{Name: "SLO met up to", Value: say.Decimal(*met, 3), Unit: unit, Note: note}}
+		load := say.Decimal(*met, 3)
+		return []Number{{Name: "SLO met up to", Value: load, Unit: unit, Note: note}}
 	case s != nil:
 		return []Number{withInterval("Saturation", "req/s", s.RequestsPerS, s.CI95)}
 	case c.Knee != nil:

@@ -113,7 +113,8 @@ func (d *drawing) drawNumbers(top, bottom float64) {
 		value := fitText(bold, 42, column-90, n.Value)
 		d.text(point{x, y + 55}, bold, 42, ink, value)
 		end := textWidth(bold, 42, value) + 8
-		d.text(point{x + end, y + 55}, regular, 22, soft, fitText(regular, 22, column-20-end, n.Unit))
+		unit := fitText(regular, 22, column-20-end, n.Unit)
+		d.text(point{x + end, y + 55}, regular, 22, soft, unit)
 		if n.CI95 != nil {
 			d.drawInterval(x, y+70, column-40, n, spread)
 		}

@@ -151,7 +151,8 @@ func addEdge(area []float64, stride, rows int, a, b point) {
 func (p *picture) rect(x, y, w, h, radius float64, paint paint) {
 	var c []point
 	left, right, top, bottom := x+radius, x+w-radius, y+radius, y+h-radius
-	for corner, centre := range []point{{right, top}, {right, bottom}, {left, bottom}, {left, top}} {
+	corners := []point{{right, top}, {right, bottom}, {left, bottom}, {left, top}}
+	for corner, centre := range corners {
 		const steps = 8
 		for i := range steps + 1 {
 			sin, cos := math.Sincos((float64(corner-1) + float64(i)/steps) * math.Pi / 2)

@@ -11,9 +11,11 @@ import (
 // texts have the widths that they were laid out with.
 func (c *Card) WriteSVG(w io.Writer) error {
 	var s svg
-	s.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img"`, width, height)
-	s.printf(" aria-labelledby=\"title desc\">\n<title id=\"title\">%s</title>\n", escapeXML(c.Headline))
-	s.printf("<desc id=\"desc\">%s</desc>\n<style>\n%s%s", escapeXML(c.plainText()), typeRules, light.rules())
+	s.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d"`, width, height)
+	s.printf(` role="img" aria-labelledby="title desc">`)
+	s.printf("\n<title id=\"title\">%s</title>\n", escapeXML(c.Headline))
+	s.printf("<desc id=\"desc\">%s</desc>\n", escapeXML(c.plainText()))
+	s.printf("<style>\n%s%s", typeRules, light.rules())
 	s.printf("@media (prefers-color-scheme: dark) {\n%s}\n</style>\n", dark.rules())
 	c.draw(&s)
 	s.printf("</svg>\n")
@@ -31,7 +33,8 @@ const typeRules = `text { font-family: system-ui, sans-serif; white-space: pre; 
 func (t *theme) rules() string {
 	var b strings.Builder
 	for p, name := range paintName {
-		fmt.Fprintf(&b, ".%[1]s { fill: #%06[2]x; } .%[1]s-line { stroke: #%06[2]x; }\n", name, t[p])
+		fmt.Fprintf(&b, ".%[1]s { fill: #%06[2]x; } .%[1]s-line { stroke: #%06[2]x; }\n",
+			name, t[p])
 	}
 	return b.String()
 }
@@ -73,8 +76,9 @@ func (s *svg) text(at point, f face, size float64, p paint, text string) {
 		return
 	}
 	class, w := paintName[p]+[...]string{"", " bold", " mono"}[f], textWidth(f, size, text)
-	s.printf(`<text class="%s" x="%s" y="%s" font-size="%s"`, class, short(at.x), short(at.y), short(size))
-	s.printf(` textLength="%s" lengthAdjust="spacingAndGlyphs">%s</text>`+"\n", short(w), escapeXML(text))
+	s.printf(`<text class="%s" x="%s" y="%s"`, class, short(at.x), short(at.y))
+	s.printf(` font-size="%s" textLength="%s"`, short(size), short(w))
+	s.printf(` lengthAdjust="spacingAndGlyphs">%s</text>`+"\n", escapeXML(text))
 }
 
 // escapeXML escapes a text for an element or an attribute.

@@ -291,7 +291,11 @@ func (d *drawing) drawCurve(x, y, w, h float64) {
 		if c.Limit > 0 && math.Abs(up.at(c.Limit)-y) < 40 { // it would lie on the limit
 			y = bottom - 10
 		}
-		d.text(point{max(left, min(at-name-8, right-name)), y}, bold, smallest, good, c.Name)
+		beside := at - name - 8
+		if beside < left {
+			beside = min(at+8, right-name)
+		}
+		d.text(point{beside, y}, bold, smallest, good, c.Name)
 	}
 	var line []point
 	for _, dot := range c.Dots {

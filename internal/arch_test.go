@@ -117,7 +117,8 @@ func rooms() []room {
 		{"report/export", "metrics results/metric results/parquet results/record results/result say stats client/api results/spill"}, // a run in the formats of others
 		{"report", "analysis/explain analysis/inspect slo results/record results/result analysis/audit analysis/compare analysis/tools analysis/predict sim/deploy stats say results/metric workload workload/arrival workload/profile experiment analysis/choose report/reasons sim/engines"},
 		{"report/page", "results/metric results/record results/result results/spill metrics report say stats analysis/choose analysis/compare telemetry experiment"}, // a run or a comparison as one HTML file, with charts
-		{"cli", "workers config tokenizer analysis/inspect analysis/tools session capacity analysis/audit analysis/calibrate analysis/choose analysis/compare analysis/predict report results/record results/rundir results/result slo sim/catalogue sim/deploy sim/serve say target report/export client/api report/page session/estimate workload workload/question workload/token workload/profile experiment say/unreadable userfile sim/engines docs/reference"},
+		{"report/card", "report results/metric results/result say stats"}, // a run as one picture to share: SVG, PNG, Markdown
+		{"cli", "workers config tokenizer analysis/inspect analysis/tools session capacity analysis/audit analysis/calibrate analysis/choose analysis/compare analysis/predict report results/record results/rundir results/result slo sim/catalogue sim/deploy sim/serve say target report/export client/api report/card report/page session/estimate workload workload/question workload/token workload/profile experiment say/unreadable userfile sim/engines docs/reference"},
 		{"cmd/pitot", "cli"},
 		{"cmd/pitot-fleet", "cli workers/bus workers/natsserver"},
 	}

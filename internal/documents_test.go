@@ -187,6 +187,7 @@ var wordBudgets = map[string]int{
 	"docs/reference/glossary.md":              800,
 	"docs/reference/metrics.md":               2000,
 	"docs/reference/settings.md":              4200,
+	"docs/reference/skill.md":                 900,
 	"docs/reference/tokenizers.md":            800,
 	"docs/reference/twin-settings.md":         900,
 }

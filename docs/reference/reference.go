@@ -7,3 +7,8 @@ import _ "embed"
 //
 //go:embed glossary.md
 var Glossary string
+
+// Skill is skill.md: how agents and scripts use the program.
+//
+//go:embed skill.md
+var Skill string

@@ -169,7 +169,7 @@ func (f *search) evidenceSteps(claim int) []Step {
 	steps := slices.DeleteFunc(slices.Clone(f.ofLaunch()), func(s Step) bool {
 		return !f.supportsBounds(&s) || s.Seen.dueRequests(claim) == 0 || s.Stage != Main && s.Stage != Centre && s.Stage != Verifying
 	})
-	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.Load, b.Load) })
+	stats.SortStable(steps, func(a, b Step) int { return cmp.Compare(a.Load, b.Load) })
 	return steps
 }
 

@@ -93,7 +93,7 @@ func medianOf(s *result.Summary) float64 {
 // byLoad sorts points by load; of equal loads the first measured comes first.
 func byLoad(points []CurvePoint) []CurvePoint {
 	sorted := slices.Clone(points)
-	slices.SortStableFunc(sorted, func(a, b CurvePoint) int { return cmp.Compare(a.Load, b.Load) })
+	stats.SortStable(sorted, func(a, b CurvePoint) int { return cmp.Compare(a.Load, b.Load) })
 	return sorted
 }
 

@@ -619,7 +619,7 @@ func (f *search) unstableFrom() float64 {
 	if unstable < 2 {
 		return 0
 	}
-	slices.SortStableFunc(seen, func(a, b verdict) int { return cmp.Compare(a.load, b.load) })
+	stats.SortStable(seen, func(a, b verdict) int { return cmp.Compare(a.load, b.load) })
 	wrong := unstable // with all taken for stable
 	best, from := wrong, 0.0
 	for i := len(seen) - 1; i >= 0; i-- {

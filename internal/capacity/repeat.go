@@ -37,7 +37,7 @@ func middleOf(group []CurvePoint) CurvePoint {
 		return group[0]
 	}
 	byE2E := slices.Clone(group)
-	slices.SortStableFunc(byE2E, func(a, b CurvePoint) int { return cmp.Compare(a.E2E, b.E2E) })
+	stats.SortStable(byE2E, func(a, b CurvePoint) int { return cmp.Compare(a.E2E, b.E2E) })
 	p := byE2E[len(group)/2]
 	median := func(of func(*CurvePoint) float64) float64 {
 		var xs []float64

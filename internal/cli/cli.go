@@ -110,6 +110,7 @@ func verbs() []verb {
 		{scale, "fleet", fleetVerb, fleetHelp, noArguments},
 		{other, "vllm-bench", vllmBenchVerb, vllmBenchHelp, noArguments},
 		{other, "completion", completionVerb, completionHelp, shellArgument},
+		{other, "skill", skillVerb, skillHelp, noArguments},
 		{other, "version", versionVerb, versionHelp, noArguments},
 	}
 }

@@ -123,7 +123,7 @@ func measureQuickly(ctx context.Context, s *session.Session, p *config.Plan, vie
 
 // serverText says what a server is, as far as it says so itself.
 func serverText(t *target.Target) string {
-	about := []string{strings.TrimSpace(cmp.Or(t.Server["engine"], "server") + " " + t.Server["version"]) + " at " + t.Spec, "model " + t.Options.Model}
+	about := []string{strings.TrimSpace(cmp.Or(t.Server["engine"], "server")+" "+t.Server["version"]) + " at " + t.Spec, "model " + t.Options.Model}
 	if n := t.Server["max_model_len"]; n != "" {
 		about = append(about, "context "+n+" tokens")
 	}

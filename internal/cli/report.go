@@ -9,6 +9,7 @@ import (
 
 	"pitot/internal/config"
 	"pitot/internal/report"
+	"pitot/internal/report/card"
 	"pitot/internal/report/export"
 	"pitot/internal/results/result"
 	"pitot/internal/results/rundir"
@@ -34,6 +35,15 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 	if len(exports) > 0 && len(dirs) > 1 {
 		return Usage, say.Errorf("--export writes one run, and %d are named", len(dirs)).WithHint("export them one by one")
 	}
+	if p.Card != "" {
+		if err := card.CheckName(p.Card); err != nil {
+			return Usage, err
+		}
+		if len(dirs) > 1 || isFile(dirs[0]) {
+			return Usage, say.Errorf("--card shows one run of Pitot").
+				WithHint("for example pitot report runs/before --card card.svg")
+		}
+	}
 	code := Done
 	var unsaved error
 	var sideBySide report.SideBySide
@@ -56,7 +66,7 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 		sideBySide.AddRun(measured, dir)
 		model := build(measured, dir)
 		page, missing := writePage(e.Stderr, measured, model, dir)
-		if err := errors.Join(showRun(e, measured, shownFrom{model, dir, failed == nil, page, missing}, p.Format), writeExports(e, exports, measured, dir)); err != nil {
+		if err := errors.Join(showRun(e, measured, shownFrom{model, dir, failed == nil, page, missing}, p.Format), writeExports(e, exports, measured, dir), writeCard(e, p.Card, &model)); err != nil {
 			return Done, err
 		}
 		if path := filepath.Join(dir, rundir.Page); p.ShowPage && isFile(path) { // where this one could not be written it is an earlier one, as a note says
@@ -70,6 +80,23 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 		}
 	}
 	return code, unsaved
+}
+
+// writeCard writes the card of a run to a path, "" for none.
+func writeCard(e *Env, path string, m *report.Model) error {
+	if path == "" {
+		return nil
+	}
+	err := session.NotOwn(path)
+	if err == nil {
+		err = export.ReplaceFile(path, func(w io.Writer) error {
+			return card.New(m).Write(w, path)
+		})
+	}
+	if err == nil {
+		fmt.Fprintf(e.Stderr, "pitot: wrote %s\n", path)
+	}
+	return err
 }
 
 // openRun reads a run's result, or makes it. A result with an error is one that
@@ -96,6 +123,7 @@ func reportHelp() manual {
 		usage: "pitot report RUN… [flags]",
 		examples: `pitot report runs/before
 			pitot report runs/before --open                 # the page, in a browser
+			pitot report runs/before --card before.svg      # a picture to share, also .png and .md
 			pitot report runs/before --export vllm=bench.json
 			pitot report vllm-result.json                   # also SGLang, AIPerf and GuideLLM`,
 		notes: `pitot report also writes the page report.html again. If the process of a run was killed, it

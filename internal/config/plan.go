@@ -147,6 +147,7 @@ type Output struct {
 	Full     bool     // show every line of the text
 	ShowPage bool     // in a browser
 	Export   []string // NAME=PATH
+	Card     string   // path of a picture to share
 	Notes    []string // KEY=VALUE
 	DryRun   bool
 	Quiet    bool

@@ -210,7 +210,7 @@ func TestRoundTrip(t *testing.T) {
 // that take it into a field of its own.
 func TestSettings(t *testing.T) {
 	var p Plan
-	everything := append(p.settingParts(), new(Embedded), new(Serving), new(Prediction), new(Fitting), new(Calibration), new(Experimenting), new(Choosing), new(Explanation), new(Comparison), new(Audit), new(Working), new(Manifest))
+	everything := append(p.settingParts(), new(Embedded), new(Serving), new(Prediction), new(Fitting), new(Calibration), new(Experimenting), new(Choosing), new(Explanation), new(Comparison), new(Audit), new(Working), new(Manifest), new(QuickConsent))
 	fields := map[any]string{}
 	pointer := func(s Setting) any { return s.value.(interface{ pointer(parts []any) any }).pointer(everything) }
 	taken := map[string]bool{}

@@ -14,6 +14,7 @@ import (
 	"pitot/internal/results/result"
 	"pitot/internal/say"
 	"pitot/internal/sim/deploy"
+	"pitot/internal/stats"
 	"pitot/internal/target"
 )
 
@@ -303,7 +304,7 @@ func (r *Power) read(x *Experiment) {
 	}
 	for i := range r.Knobs {
 		k := &r.Knobs[i]
-		slices.SortStableFunc(k.Effects, func(a, b PowerEffect) int {
+		stats.SortStable(k.Effects, func(a, b PowerEffect) int {
 			return cmp.Compare(math.Abs(b.Change), math.Abs(a.Change))
 		})
 		if len(k.Effects) > 0 {

@@ -383,7 +383,7 @@ func (x *Experiment) configurationStanding(c Configuration, i int, d *decide.Dec
 		rung.Violated, rung.Value = rung.Violated/n, rung.Value/n
 		out.Ladder = append(out.Ladder, *rung)
 	}
-	slices.SortFunc(out.Ladder, func(a, b Rung) int { return int(math.Copysign(1, a.Load-b.Load)) })
+	stats.SortStable(out.Ladder, func(a, b Rung) int { return int(math.Copysign(1, a.Load-b.Load)) })
 	return out
 }
 

@@ -491,7 +491,7 @@ func TrendOf(dirs []string, records []*Record) *Trend {
 			t.Changes = append(t.Changes, p)
 		}
 	}
-	slices.SortStableFunc(t.Changes, func(a, b ChangePoint) int { return cmp.Compare(a.From, b.From) })
+	stats.SortStable(t.Changes, func(a, b ChangePoint) int { return cmp.Compare(a.From, b.From) })
 	return t
 }
 

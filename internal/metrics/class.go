@@ -8,6 +8,7 @@ import (
 
 	"pitot/internal/results/record"
 	"pitot/internal/results/spill"
+	"pitot/internal/stats"
 )
 
 // maxClasses is the number of parts of a cohort that a report shows at most.
@@ -125,7 +126,7 @@ func byName(list []*group) []class {
 		}
 		out = append(out, class{p.key.name, []*group{p}, p.n})
 	}
-	slices.SortFunc(out, func(a, b class) int {
+	stats.SortStable(out, func(a, b class) int {
 		return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.name, b.name))
 	})
 	for len(out) > maxNamed || len(out) == maxNamed && rest.n > 0 {
@@ -140,7 +141,7 @@ func byName(list []*group) []class {
 }
 
 func byLength(list []*group) []class {
-	slices.SortFunc(list, func(a, b *group) int { return cmp.Compare(a.key.bucket, b.key.bucket) })
+	stats.SortStable(list, func(a, b *group) int { return cmp.Compare(a.key.bucket, b.key.bucket) })
 	if len(list) == 0 || list[0].key.bucket >= 0 && list[len(list)-1].high < 4*max(list[0].low, 1) {
 		return nil
 	}

@@ -208,7 +208,7 @@ func (m *PointModel) limitFacts(p *result.Point) (facts []labelled) {
 	}
 	limits, share := slices.Clone(p.SLO.Limits), jointShares(p.SLO.Spec)
 	weight := map[result.Met]int{result.No: 0, result.Undecided: 1, result.Yes: 2}
-	slices.SortStableFunc(limits, func(a, b result.Limit) int { return weight[a.Met] - weight[b.Met] })
+	stats.SortStable(limits, func(a, b result.Limit) int { return weight[a.Met] - weight[b.Met] })
 	hidden := max(len(limits)-mostLimits, 0)
 	var rows [][]string
 	width := make([]int, 3)

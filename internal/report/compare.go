@@ -13,6 +13,7 @@ import (
 	"pitot/internal/report/reasons"
 	"pitot/internal/results/result"
 	"pitot/internal/say"
+	"pitot/internal/stats"
 )
 
 // ComparisonModel holds what a report shows of a comparison.
@@ -796,7 +797,7 @@ func namedChanges(c *compare.Comparison, b string, counts func(*compare.Row) boo
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(x, y change) int { return cmp.Compare(y.size, x.size) })
+	stats.SortStable(all, func(x, y change) int { return cmp.Compare(y.size, x.size) })
 	for _, x := range all[:min(mostNamed, len(all))] {
 		text := x.text
 		if len(pairs) > 1 {

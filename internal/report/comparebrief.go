@@ -8,6 +8,7 @@ import (
 
 	"pitot/internal/analysis/compare"
 	"pitot/internal/say"
+	"pitot/internal/stats"
 )
 
 // A comparison on one screen: the metrics that say most of all loads in one table.
@@ -56,9 +57,9 @@ func (m *ComparisonModel) rowsShown() (rows []briefRow, all int) {
 		}
 	}
 	all = len(rows)
-	slices.SortStableFunc(rows, func(a, b briefRow) int { return cmp.Compare(b.weight, a.weight) })
+	stats.SortStable(rows, func(a, b briefRow) int { return cmp.Compare(b.weight, a.weight) })
 	rows = rows[:min(len(rows), mostRows)]
-	slices.SortFunc(rows, func(a, b briefRow) int { return cmp.Compare(a.at, b.at) })
+	stats.SortStable(rows, func(a, b briefRow) int { return cmp.Compare(a.at, b.at) })
 	return rows, all
 }
 

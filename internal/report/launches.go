@@ -9,6 +9,7 @@ import (
 	"pitot/internal/analysis/compare"
 	"pitot/internal/results/result"
 	"pitot/internal/say"
+	"pitot/internal/stats"
 )
 
 // LaunchesModel holds what a report shows of the launches of one target. They were measured one
@@ -188,7 +189,7 @@ func WriteDetectable(w io.Writer, side compare.Side, s Style) error {
 			continue
 		}
 		values := slices.DeleteFunc(slices.Clone(load.Values), func(v compare.SpreadValue) bool { return v.Detectable == nil })
-		slices.SortStableFunc(values, func(a, b compare.SpreadValue) int { return cmp.Compare(*a.Detectable, *b.Detectable) })
+		stats.SortStable(values, func(a, b compare.SpreadValue) int { return cmp.Compare(*a.Detectable, *b.Detectable) })
 		var list []string
 		for _, v := range values[:min(mostDetectable, len(values))] {
 			list = append(list, v.Metric+" "+say.ChangeSize(*v.Detectable, v.Unit == "share"))

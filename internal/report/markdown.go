@@ -205,3 +205,6 @@ func escapeMarkdown(s string) markup { return markup(markdownEscapes.Replace(say
 var markdownEscapes = strings.NewReplacer(
 	"\\", "\\\\", "&", "&amp;", "<", "&lt;", "`", "\\`", "*", "\\*", "_", "\\_", "|", "\\|", "~", "\\~", "[", "\\[", "]", "\\]",
 )
+
+// EscapeMarkdown returns a text as one line of Markdown that shows it as it is.
+func EscapeMarkdown(s string) string { return string(escapeMarkdown(s)) }

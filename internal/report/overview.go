@@ -525,7 +525,7 @@ func (o *Overview) addFailedChecks(run *result.Run) {
 			o.Clean++
 		}
 	}
-	slices.SortStableFunc(o.Failed, func(a, b FailedCheck) int { return cmp.Compare(a.Status, b.Status) }) // fail before flag
+	stats.SortStable(o.Failed, func(a, b FailedCheck) int { return cmp.Compare(a.Status, b.Status) }) // fail before flag
 }
 
 // passedText says how many points there is nothing to say about.

@@ -3,11 +3,11 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"pitot/internal/results/metric"
 	"pitot/internal/results/result"
 	"pitot/internal/say"
+	"pitot/internal/stats"
 )
 
 // What a sweep over users says to someone who has no SLO: how fast one user is served, how many users
@@ -66,7 +66,7 @@ func userLoads(run *result.Run) (list []userLoad) {
 		}
 		list = append(list, userLoad{*p.Load.Concurrency, p, median(p, metric.TTFT), median(p, metric.TPOT), valueOrZero(p.Throughput.OutputTokensPerS)})
 	}
-	slices.SortStableFunc(list, func(a, b userLoad) int { return cmp.Compare(a.users, b.users) })
+	stats.SortStable(list, func(a, b userLoad) int { return cmp.Compare(a.users, b.users) })
 	return list
 }
 

@@ -3,13 +3,13 @@ package target
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"net"
-	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"pitot/internal/client"
 )
 
 // Nearby is a server that was found without being named.
@@ -59,19 +59,15 @@ func FindNearby(ctx context.Context, ports []int) (found []Nearby) {
 // lookAt returns the server at a URL, nil if none lists models there. What is no model server, as a
 // web page, does not answer with such a list.
 func lookAt(ctx context.Context, url string) *Nearby {
+	endpoint, _, err := client.ParseTarget(url)
+	if err != nil {
+		return nil
+	}
+	endpoint.Proxy = nil // none stands between programs of one machine
 	ctx, cancel := context.WithTimeout(ctx, nearbyTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/v1/models", nil)
-	if err != nil {
-		return nil
-	}
-	direct := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no proxy stands between programs of one machine
-	answer, err := direct.Do(request)
-	if err != nil {
-		return nil
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+	dialer := client.Dialer{Endpoint: endpoint}
+	answer, err := dialer.Fetch(ctx, "GET", "/v1/models", nil, nil, "")
 	if err != nil {
 		return nil
 	}
@@ -80,13 +76,13 @@ func lookAt(ctx context.Context, url string) *Nearby {
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	if json.Unmarshal(body, &list) != nil {
+	if json.Unmarshal(answer.Body, &list) != nil {
 		return nil
 	}
 	switch {
-	case answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden:
+	case answer.Status == 401 || answer.Status == 403:
 		return &Nearby{URL: url, Locked: true}
-	case answer.StatusCode != http.StatusOK || len(list.Data) == 0:
+	case answer.Status != 200 || len(list.Data) == 0:
 		return nil
 	}
 	n := &Nearby{URL: url}

@@ -14,6 +14,7 @@ import (
 	"pitot/internal/sim/deploy"
 	"pitot/internal/sim/engine"
 	"pitot/internal/sim/engines"
+	"pitot/internal/stats"
 )
 
 // Offer is an accelerator that can be had.
@@ -158,7 +159,7 @@ func listCandidates(w *Wanted) (list []*Candidate, refused []Refused, err error)
 	for _, r := range counts {
 		refused = append(refused, *r)
 	}
-	slices.SortFunc(refused, func(a, b Refused) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Why, b.Why)) })
+	stats.SortStable(refused, func(a, b Refused) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Why, b.Why)) })
 	if len(list) == 0 {
 		return nil, refused, say.Errorf("no deployment of %s exists on what is offered: %v", w.Model, last).WithHint(asFlags(say.HintOf(last)))
 	}

@@ -378,7 +378,7 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 		r.choice.Counts.Bounded += len(g.list)
 		r.choice.Failing = append(r.choice.Failing, Failing{g.list[0].Spec, g.list[0].Offer.Accelerator.Name, false, false, claim, 0})
 	}
-	slices.SortStableFunc(groups, func(a, b *group) int {
+	stats.SortStable(groups, func(a, b *group) int {
 		return cmp.Compare(r.costToServe(a.list[0], a.bound), r.costToServe(b.list[0], b.bound))
 	})
 	best := math.Inf(1) // what an option costs that is all but sure to carry what is wanted
@@ -927,7 +927,7 @@ func (r *race) sort() {
 		}
 		return 1
 	}
-	slices.SortStableFunc(r.choice.Options, func(a, b Option) int {
+	stats.SortStable(r.choice.Options, func(a, b Option) int {
 		return cmp.Or(cmp.Compare(price(&a), price(&b)), cmp.Compare(quantised(&a), quantised(&b)), cmp.Compare(b.Capacity*float64(b.Engines), a.Capacity*float64(a.Engines)))
 	})
 }

@@ -68,7 +68,7 @@ func newSchedule(ask *config.Ask, law *arrival.Law, n int) (*schedule, error) {
 	default:
 		s.own = s.input
 	}
-	slices.SortStableFunc(s.asked, func(a, b drawnRequest) int { return cmp.Compare(a.Input, b.Input) })
+	stats.SortStable(s.asked, func(a, b drawnRequest) int { return cmp.Compare(a.Input, b.Input) })
 	return s, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"pitot/internal/report/reasons"
 	"pitot/internal/results/result"
 	"pitot/internal/say"
+	"pitot/internal/stats"
 )
 
 // CapacityPair holds what the searches of two sides found, under one objective and of one workload.
@@ -195,7 +196,7 @@ func middleSearch(searches []foundCapacity) foundCapacity {
 	if len(known) < len(searches) {
 		return searches[0]
 	}
-	slices.SortStableFunc(known, func(a, b foundCapacity) int { return cmp.Compare(*a.Estimate, *b.Estimate) })
+	stats.SortStable(known, func(a, b foundCapacity) int { return cmp.Compare(*a.Estimate, *b.Estimate) })
 	return known[(len(known)-1)/2]
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"pitot/internal/results/metric"
+	"pitot/internal/stats"
 )
 
 // Cause names a thing that can limit: something that could be more, or cost nothing.
@@ -320,7 +321,7 @@ func Diagnose(c *Case) Diagnosis {
 		}
 		return 0
 	}
-	slices.SortStableFunc(open, func(a, b candidate) int {
+	stats.SortStable(open, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(seen(&b), seen(&a)), cmp.Compare(b.rankWeight(), a.rankWeight()))
 	})
 	limitFirst(open)

@@ -364,7 +364,7 @@ func silencesOf(list []Request) (out []span, least float64) {
 		return nil, 0
 	}
 	stats.SortFloat64(all)
-	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	stats.SortStable(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
 	var gaps []float64
 	for i := 1; i < len(all); i++ {
 		if g := all[i] - all[i-1]; g > 1e-4 {

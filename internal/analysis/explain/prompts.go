@@ -26,7 +26,7 @@ func promptsOf(list []Request) *prompts {
 			p.took = append(p.took, r.First-r.Sent)
 		}
 	}
-	slices.SortFunc(bySent, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	stats.SortStable(bySent, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	latest := math.Inf(-1)
 	for _, s := range bySent {
 		latest = max(latest, s.to)

@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"pitot/internal/stats"
 )
 
 // A machine has slow phases that last longer than a step. What the regression
@@ -39,7 +41,7 @@ type stepResidual struct{ at, log float64 }
 // tokens from one step see the same step: their gaps count as one.
 func stepResiduals(gaps []gap, c *[columns]float64) []stepResidual {
 	gaps = slices.Clone(gaps)
-	slices.SortFunc(gaps, func(a, b gap) int { return cmp.Compare(a.to, b.to) })
+	stats.SortStable(gaps, func(a, b gap) int { return cmp.Compare(a.to, b.to) })
 	var list []stepResidual
 	for i := 0; i < len(gaps); {
 		first := gaps[i]
@@ -58,7 +60,7 @@ func stepResiduals(gaps []gap, c *[columns]float64) []stepResidual {
 			list = append(list, stepResidual{(first.from + first.to) / 2, sum / n})
 		}
 	}
-	slices.SortFunc(list, func(a, b stepResidual) int { return cmp.Compare(a.at, b.at) })
+	stats.SortStable(list, func(a, b stepResidual) int { return cmp.Compare(a.at, b.at) })
 	return list
 }
 

@@ -11,6 +11,7 @@ import (
 	"pitot/internal/sim"
 	"pitot/internal/sim/deploy"
 	"pitot/internal/sim/engines"
+	"pitot/internal/stats"
 )
 
 // What if: a server is never quite what the catalogue has. So twins are drawn that differ
@@ -117,7 +118,7 @@ func (r *Recording) withClientDelay(seconds float64) *Recording {
 
 // keepNearest keeps the nearest.
 func (w *WhatIf) keepNearest(n int) {
-	slices.SortStableFunc(w.members, func(a, b member) int { return cmp.Compare(a.off, b.off) })
+	stats.SortStable(w.members, func(a, b member) int { return cmp.Compare(a.off, b.off) })
 	w.members = slices.Clip(w.members[:min(n, len(w.members))])
 }
 
@@ -470,7 +471,7 @@ func (w *WhatIf) bestTrials(s explain.Symptom, cause explain.Cause) []explain.Tr
 		}
 		list[i].Gain = least
 	}
-	slices.SortStableFunc(list, func(a, b explain.Trial) int { return cmp.Compare(trialWorth(&b), trialWorth(&a)) })
+	stats.SortStable(list, func(a, b explain.Trial) int { return cmp.Compare(trialWorth(&b), trialWorth(&a)) })
 	return list
 }
 

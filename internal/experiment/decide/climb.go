@@ -3,6 +3,8 @@ package decide
 import (
 	"math"
 	"slices"
+
+	"pitot/internal/stats"
 )
 
 // A launch is climbed: it is measured at the load that is wanted, then at loads of one
@@ -96,7 +98,7 @@ func LoadAtLimits(rungs []Rung) (c Carried, ok bool) {
 		return c, false
 	}
 	sorted := slices.Clone(rungs)
-	slices.SortFunc(sorted, func(a, b Rung) int {
+	stats.SortStable(sorted, func(a, b Rung) int {
 		if a.Load < b.Load {
 			return -1
 		}

@@ -17,6 +17,7 @@ import (
 	"pitot/internal/results/record"
 	"pitot/internal/results/result"
 	"pitot/internal/say"
+	"pitot/internal/stats"
 )
 
 // A chart is what page.js draws, and what the table behind it and its CSV hold.
@@ -391,7 +392,9 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 	c := &chart{ID: "violations", Title: "Requests that miss the SLO", Wide: true, X: over, Y: axis{Name: "Share of all due", Unit: "%", Scale: "log", Max: new(100.0)}, Marks: slices.Clone(marks),
 		Note: "Share of requests that missed each limit, at each load of the search, and what is allowed. Loads without a miss are not on this axis."}
 	trail := slices.Clone(k.Trail)
-	slices.SortStableFunc(trail, func(a, b result.CapacityProbe) int { return cmp.Compare(a.Load, b.Load) })
+	stats.SortStable(trail, func(a, b result.CapacityProbe) int {
+		return cmp.Compare(a.Load, b.Load)
+	})
 	var list []drawn
 	failed := drawn{Name: "failed", Kind: "dots", Tone: 5} // dots: what differs between windows of like loads is chance
 	for _, probe := range trail {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"pitot/internal/say"
+	"pitot/internal/stats"
 	"pitot/internal/workload"
 	"pitot/internal/workload/arrival"
 )
@@ -394,7 +395,7 @@ func (b *Builder) takeClasses(e enough) (out []Class) {
 		list = append(list, named{key, c})
 	}
 	// Those of equal number are told apart by nothing that says more.
-	slices.SortFunc(list, func(x, y named) int {
+	stats.SortStable(list, func(x, y named) int {
 		return cmp.Or(cmp.Compare(y.n, x.n), cmp.Compare(x.key, y.key))
 	})
 	others := b.others

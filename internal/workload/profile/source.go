@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pitot/internal/say"
+	"pitot/internal/stats"
 	"pitot/internal/workload"
 	"pitot/internal/workload/seed"
 	"pitot/internal/workload/token"
@@ -142,7 +143,7 @@ func (s *Source) takePrefixes(x *Prefixes) {
 	// The shortest first, behind those that are left of an octave, which have none.
 	depth := func(u [3]int) int { return s.stems[u[1]-1].tokens }
 	list := slices.Clone(x.Uses)
-	slices.SortStableFunc(list, func(a, b [3]int) int { return depth(a) - depth(b) })
+	stats.SortStable(list, func(a, b [3]int) int { return depth(a) - depth(b) })
 	var used [25]int
 	for _, u := range list {
 		used[u[0]] += u[2]

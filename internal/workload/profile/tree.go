@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
+
+	"pitot/internal/stats"
 )
 
 // tree counts what prompts begin with, by keyed hashes, in bounded memory: where there are
@@ -149,7 +151,7 @@ func (t *tree) prefixes(e enough) *Prefixes {
 	moved := map[use]use{}
 	order := slices.Collect(maps.Keys(uses))
 	for len(order) > 0 {
-		slices.SortFunc(order, func(a, b use) int {
+		stats.SortStable(order, func(a, b use) int {
 			return cmp.Compare(t.tokens(b.node), t.tokens(a.node))
 		})
 		var next []use
@@ -207,7 +209,7 @@ func (t *tree) prefixes(e enough) *Prefixes {
 				list = append(list, u)
 			}
 		}
-		slices.SortFunc(list, func(a, b use) int {
+		stats.SortStable(list, func(a, b use) int {
 			return cmp.Or(cmp.Compare(uses[b].n, uses[a].n),
 				cmp.Compare(a.octave, b.octave), cmp.Compare(a.node, b.node))
 		})

@@ -5,12 +5,12 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"pitot/internal/config"
 	"pitot/internal/experiment"
 	"pitot/internal/report"
 	"pitot/internal/say"
-	"pitot/internal/stats"
 )
 
 // isRecord says that an argument is an experiment's record, or its directory.
@@ -35,7 +35,7 @@ func readRecords(args []string) (dirs []string, records []*experiment.Record, er
 		}
 		all = append(all, one{arg, r})
 	}
-	stats.SortStable(all, func(a, b one) int { return cmp.Compare(a.r.BeginTime(), b.r.BeginTime()) })
+	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(a.r.BeginTime(), b.r.BeginTime()) })
 	for _, x := range all {
 		dirs, records = append(dirs, x.dir), append(records, x.r)
 	}

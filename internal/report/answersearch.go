@@ -317,9 +317,6 @@ func sweepSentence(run *result.Run, o *Overview) string {
 		return fmt.Sprintf("INVALID at %d of %s", n, say.Plural(len(run.Points), o.Unit))
 	}
 	if text := usersSentence(run); text != "" {
-		if run.Target.Kind == "sim" {
-			text = "Simulated: " + text
-		}
 		return text
 	}
 	loads, held, next := judgedLoads(run)

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"pitot/internal/results/metric"
 	"pitot/internal/results/result"
@@ -105,12 +106,17 @@ func usersSentence(run *result.Run) string {
 	if a.one == nil || a.one.pace() == 0 || a.most == nil {
 		return ""
 	}
-	text := fmt.Sprintf("One user gets %s tok/s", say.Quantity(a.one.pace()))
+	text := fmt.Sprintf("one user gets %s tok/s", say.Quantity(a.one.pace()))
 	if c := a.comfortable; c != nil && c.users > 1 {
-		text += fmt.Sprintf(", %s get %s each", say.Plural(c.users, "user"), say.Quantity(c.pace()))
+		text += fmt.Sprintf(", %s %s each", say.Plural(c.users, "user"), say.Quantity(c.pace()))
+	}
+	if run.Target.Kind == "sim" {
+		text = "Simulated: " + text
+	} else {
+		text = strings.ToUpper(text[:1]) + text[1:]
 	}
 	if a.saturated {
-		return text + fmt.Sprintf("; %s tok/s at most", say.Quantity(a.most.tokens))
+		return text + fmt.Sprintf("; at most %s tok/s", say.Quantity(a.most.tokens))
 	}
 	return text + fmt.Sprintf("; %s tok/s with %s", say.Quantity(a.most.tokens), say.Plural(a.most.users, "user"))
 }

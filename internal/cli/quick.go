@@ -15,14 +15,14 @@ import (
 	"pitot/internal/target"
 )
 
-// simulatedServer is what pitot quick measures if there is no server.
+// simulatedServer stands in where there is no server.
 const simulatedServer = "sim:llama-3.1-8b@h100"
 
 // quickStep is the factor between the first numbers of users: few loads reach the saturation, and the
 // rest go where the curve bends.
 const quickStep = 4
 
-// quickWindow is how long a load is measured at least. Where requests take longer, it is three of them.
+// quickWindow is the shortest window of a load. Where requests take longer, it is three of them.
 const quickWindow = 2500 * time.Millisecond
 
 // quickVerb is `pitot quick`: a sweep over users of about 30 seconds, of a server that it finds itself.
@@ -92,7 +92,7 @@ func mayCharge(e *Env, p *config.Plan, consent config.QuickConsent, named bool) 
 		WithHint("pitot quick " + say.ShellLine([]string{p.Spec}) + " --yes")
 }
 
-// sentText says what a plan is expected to send.
+// sentText returns the requests and tokens that a plan is expected to send, and their price.
 func sentText(p *config.Plan) string {
 	x := estimatePlan(config.VerbSweep, p, 0)
 	about := func(n float64) string { return say.Count(int64(math.Round(n))) }
@@ -121,7 +121,7 @@ func measureQuickly(ctx context.Context, s *session.Session, p *config.Plan, vie
 	return searcher.Sweep(ctx, loads)
 }
 
-// serverText says what a server is, as far as it says so itself.
+// serverText returns the engine, the model and the context of a server, as far as it reports them.
 func serverText(t *target.Target) string {
 	about := []string{strings.TrimSpace(cmp.Or(t.Server["engine"], "server")+" "+t.Server["version"]) + " at " + t.Spec, "model " + t.Options.Model}
 	if n := t.Server["max_model_len"]; n != "" {

@@ -179,7 +179,7 @@ func carriesTogether(x *choose.Choice, o *choose.Option) (facts []ChoiceFact) {
 	return facts
 }
 
-// lossText says what is left when an engine of an option fails.
+// lossText returns the share of the wanted rate that is served when an engine of an option fails.
 func lossText(o *choose.Option) string {
 	if o.Engines == 1 {
 		return "nothing serves: there is no spare engine"

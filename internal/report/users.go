@@ -71,7 +71,7 @@ func userLoads(run *result.Run) (list []userLoad) {
 	return list
 }
 
-// usersAnswer is what loads of users say together.
+// usersAnswer holds the loads that make the answer.
 type usersAnswer struct {
 	one         *userLoad // one user, nil if not measured
 	comfortable *userLoad // most users at a comfortable speed, nil for none

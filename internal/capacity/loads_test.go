@@ -2,7 +2,9 @@ package capacity
 
 import (
 	"math"
+	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -53,5 +55,27 @@ func TestChosenLoadsAreTidy(t *testing.T) {
 	v, err := Verify(t.Context(), search80k(), given, truthAt(37).probe)
 	if err != nil || v.Verified.Load != given {
 		t.Errorf("of %v %v was verified: %v", given, v.Verified.Load, err)
+	}
+}
+
+// With steps of four and little time, loads that do not fit are left out, and the rest goes between.
+func TestLoadsThatFit(t *testing.T) {
+	l := NewLoads(LoadsConfig{Points: 8, Closed: true, Residence: 0.4, Step: 4})
+	left := 30 * time.Second
+	l.FitUsers(2500*time.Millisecond, func() time.Duration { return left })
+	var seen []CurvePoint
+	var loads []float64
+	for {
+		load, ok := l.Next(seen)
+		if !ok {
+			break
+		}
+		loads = append(loads, load)
+		served := min(load/0.4, 8) // saturated by 4 users
+		seen = append(seen, CurvePoint{Load: load, RequestsPerS: served, E2E: 1000 * load / served})
+		left -= 5 * time.Second
+	}
+	if slices.Max(loads) > 16 || loads[0] != 1 || loads[1] != 4 || len(loads) < 4 {
+		t.Errorf("%v", loads)
 	}
 }

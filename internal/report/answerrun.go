@@ -109,13 +109,18 @@ func (m *PointModel) evidence(p *result.Point, run *result.Run) (facts []labelle
 	return append(facts, m.measurementFact(p), simulatedFact(run))
 }
 
+// isSimulated reports whether a run measured the model of a server in place of one.
+func isSimulated(run *result.Run) bool {
+	return run.Target.Kind == "sim" || run.Target.Kind == "mock"
+}
+
 // simulatedFact says that a run measured no server, and how far servers may be from it. It has no
 // value where a server was measured.
 func simulatedFact(run *result.Run) labelled {
 	f := labelled{Label: "Simulated"}
 	t := &run.Target
 	switch {
-	case t.Kind == "http" || t.Kind == "replay":
+	case !isSimulated(run):
 	case strings.Contains(t.Spec, "profile="):
 		f.Value = []string{"by a twin that runs calibrated; pitot fit printed its error"}
 	case t.Server["accelerator"] != "":

@@ -307,7 +307,7 @@ func sweepSentence(run *result.Run, o *Overview) string {
 	c := run.Curve
 	load := namedLoad(c.Over)
 	of := " (" + say.Plural(len(run.Points), o.Unit) + " measured)"
-	if run.Target.Kind == "sim" {
+	if isSimulated(run) {
 		of = " (" + say.Plural(len(run.Points), o.Unit) + " simulated)"
 	}
 	if n := invalidPoints(run); 2*n > len(run.Points) {

@@ -421,7 +421,7 @@ func (m *Model) headlineOverview(run *result.Run) {
 	if k := run.Capacity; k != nil {
 		load := func(x float64) string { return say.Quantity(x) + " " + result.LoadUnit(k.Over) }
 		c.Sentence = capacitySentence(k)
-		if run.Target.Kind == "sim" {
+		if isSimulated(run) {
 			if rest, found := strings.CutPrefix(c.Sentence, "Capacity"); found {
 				c.Sentence = "Simulated capacity" + rest
 			} else {
@@ -450,6 +450,8 @@ func (m *Model) headlineOverview(run *result.Run) {
 		c.Sentence = sweepSentence(run, o)
 		lies := crossingText(k)
 		switch {
+		case usersSentence(run) != "":
+			c.Interval = comfortable
 		case lies != "":
 			c.Interval = "the limit lies " + lies
 		case k.Knee != nil && k.Knee.Resampled != nil: // the sentence has it
@@ -664,7 +666,7 @@ func cheapestPoint(run *result.Run) (at int, usd float64) {
 	counts := metUpTo(run)
 	for i := range run.Points {
 		p := &run.Points[i]
-		if p.Cost == nil || p.Stability == stats.Unstable || p.SLO != nil && !counts(p) {
+		if p.Cost == nil || i == run.UnderWay() || p.Stability == stats.Unstable || p.SLO != nil && !counts(p) {
 			continue
 		}
 		x := p.Cost.USDPerMOutput

@@ -23,6 +23,9 @@ type Number struct {
 // measured at, "" where there is none.
 func (m *Model) Numbers() (load string, list []Number) {
 	run := m.Run
+	if usersSentence(run) != "" {
+		return "", numbersOfUsers(run)
+	}
 	p := quotedPoint(run)
 	if p != nil {
 		load = loadName(p)

@@ -29,6 +29,7 @@ type userLoad struct {
 	users      int
 	point      *result.Point
 	ttft, tpot float64 // medians in ms, 0 where not known
+	begins     string  // ttft as it is shown, with its mark
 	tokens     float64 // output tokens/s of all together, 0 where not known
 }
 
@@ -65,7 +66,10 @@ func userLoads(run *result.Run) (list []userLoad) {
 		if p.Load.Concurrency == nil || p.Outcome == result.Failing || p.Requests.OK == 0 || i == run.UnderWay() {
 			continue
 		}
-		list = append(list, userLoad{*p.Load.Concurrency, p, median(p, metric.TTFT), median(p, metric.TPOT), valueOrZero(p.Throughput.OutputTokensPerS)})
+		list = append(list, userLoad{
+			users: *p.Load.Concurrency, point: p, ttft: median(p, metric.TTFT), tpot: median(p, metric.TPOT),
+			begins: cellText(p.Metrics.SummaryOf(metric.TTFT), "p50"), tokens: valueOrZero(p.Throughput.OutputTokensPerS),
+		})
 	}
 	stats.SortStable(list, func(a, b userLoad) int { return cmp.Compare(a.users, b.users) })
 	return list
@@ -110,7 +114,7 @@ func usersSentence(run *result.Run) string {
 	if c := a.comfortable; c != nil && c.users > 1 {
 		text += fmt.Sprintf(", %s %s each", say.Plural(c.users, "user"), say.Quantity(c.pace()))
 	}
-	if run.Target.Kind == "sim" {
+	if isSimulated(run) {
 		text = "Simulated: " + text
 	} else {
 		text = strings.ToUpper(text[:1]) + text[1:]
@@ -121,6 +125,33 @@ func usersSentence(run *result.Run) string {
 	return text + fmt.Sprintf("; %s tok/s with %s", say.Quantity(a.most.tokens), say.Plural(a.most.users, "user"))
 }
 
+// comfortable describes the comfortable speed.
+const comfortable = "comfortable: 20 tok/s each or more, first token within 1 s (medians)"
+
+// numbersOfUsers are the most quoted numbers of a sweep over users.
+func numbersOfUsers(run *result.Run) (list []Number) {
+	a := answerOfUsers(userLoads(run))
+	add := func(name, value, unit, note string) {
+		if run.Verdict == result.Invalid {
+			value, unit, note = say.Unknown, "", "withheld: INVALID"
+		}
+		list = append(list, Number{Name: name, Value: value, Unit: unit, Note: note})
+	}
+	add("One user", say.Quantity(a.one.pace()), "tok/s", "median")
+	add("TTFT, one user", a.one.begins, "ms", "median")
+	if c := a.comfortable; c != nil {
+		add("Comfortable", say.Count(c.users), "users", say.Quantity(c.pace())+" tok/s each")
+	} else {
+		add("Comfortable", "0", "users", "20 tok/s each, first token in 1 s")
+	}
+	note := "the most"
+	if !a.saturated {
+		note = "still growing"
+	}
+	add("All together", say.Quantity(a.most.tokens), "tok/s", say.Plural(a.most.users, "user")+", "+note)
+	return list
+}
+
 // usersFacts are the facts behind the answer.
 func usersFacts(run *result.Run) (facts []labelled) {
 	list := userLoads(run)
@@ -129,7 +160,7 @@ func usersFacts(run *result.Run) (facts []labelled) {
 	if l := a.one; l != nil && l.pace() > 0 {
 		text := say.Quantity(l.pace()) + " tok/s"
 		if l.ttft > 0 {
-			text += ", first token after " + say.Quantity(l.ttft) + " ms"
+			text += ", first token after " + l.begins + " ms"
 		}
 		add("One user", text+" (medians)")
 	}

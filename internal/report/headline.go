@@ -451,7 +451,9 @@ func (m *Model) headlineOverview(run *result.Run) {
 		lies := crossingText(k)
 		switch {
 		case usersSentence(run) != "":
-			c.Interval = comfortable
+			list := userLoads(run)
+			a := answerOfUsers(list)
+			c.Interval = comfortText(list, &a) + " (medians)"
 		case lies != "":
 			c.Interval = "the limit lies " + lies
 		case k.Knee != nil && k.Knee.Resampled != nil: // the sentence has it

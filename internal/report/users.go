@@ -125,8 +125,17 @@ func usersSentence(run *result.Run) string {
 	return text + fmt.Sprintf("; %s tok/s with %s", say.Quantity(a.most.tokens), say.Plural(a.most.users, "user"))
 }
 
-// comfortable describes the comfortable speed.
-const comfortable = "comfortable: 20 tok/s each or more, first token within 1 s (medians)"
+// comfortText says up to how many users the speed is comfortable.
+func comfortText(list []userLoad, a *usersAnswer) string {
+	switch c := a.comfortable; {
+	case c == nil:
+		return "no number of users: 20 tok/s each, first token within 1 s"
+	case c == &list[len(list)-1]:
+		return fmt.Sprintf("%s: %s tok/s each, first token within 1 s; more may be", say.Plural(c.users, "user"), say.Quantity(c.pace()))
+	default:
+		return fmt.Sprintf("up to %s: 20 tok/s each or more, first token within 1 s", say.Plural(c.users, "user"))
+	}
+}
 
 // numbersOfUsers are the most quoted numbers of a sweep over users.
 func numbersOfUsers(run *result.Run) (list []Number) {
@@ -164,14 +173,8 @@ func usersFacts(run *result.Run) (facts []labelled) {
 		}
 		add("One user", text+" (medians)")
 	}
-	switch c := a.comfortable; {
-	case a.most == nil || a.one == nil || a.one.pace() == 0:
-	case c == nil:
-		add("Comfortable", "for no number of users: that is 20 tok/s each, first token within 1 s")
-	case c == &list[len(list)-1]:
-		add("Comfortable", fmt.Sprintf("up to %s at least: %s tok/s each, first token within 1 s", say.Plural(c.users, "user"), say.Quantity(c.pace())))
-	default:
-		add("Comfortable", fmt.Sprintf("up to %s: 20 tok/s each or more, first token within 1 s", say.Plural(c.users, "user")))
+	if a.one != nil && a.one.pace() > 0 {
+		add("Comfortable", comfortText(list, &a))
 	}
 	if m := a.most; m != nil {
 		text := fmt.Sprintf("at %s tok/s with %s", say.Quantity(m.tokens), say.Plural(m.users, "user"))

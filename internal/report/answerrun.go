@@ -124,7 +124,7 @@ func simulatedFact(run *result.Run) labelled {
 	case strings.Contains(t.Spec, "profile="):
 		f.Value = []string{"by a twin that runs calibrated; pitot fit printed its error"}
 	case t.Server["accelerator"] != "":
-		f.Value = []string{"no GPU measured; real TPOT was up to 19 % off, real TTFT up to 3.1×"}
+		f.Value = []string{"no GPU measured; on 2 real ones TTFT up to 3.1× longer, TPOT ±19 %"}
 	case run.Environment.Stamps == "virtual":
 		f.Value = []string{"in virtual time"}
 	}
@@ -561,6 +561,9 @@ func (m *Model) nextCommand() string {
 		if run.Verdict == result.Invalid {
 			return ""
 		}
+		if load := onServer(run); load != "" {
+			return load
+		}
 		if len(userLoads(run)) > 0 {
 			return cmp.Or(searchCommand(run, "--slo", "chat"), explain)
 		}
@@ -573,6 +576,21 @@ func (m *Model) nextCommand() string {
 		return cmp.Or(searchCommand(run), explain)
 	}
 	return explain
+}
+
+// onServer returns the command that checks a simulated capacity on a server, "" where none was found.
+func onServer(run *result.Run) string {
+	c := run.Capacity
+	if c == nil || !isSimulated(run) || c.Over != result.OverRate {
+		return ""
+	}
+	load := highestWithinSLO(c)
+	if load == nil {
+		return ""
+	}
+	server := *run
+	server.Target.Spec = "http://HOST:8000"
+	return searchCommand(&server, "--at", say.Decimal(*load, 3))
 }
 
 // searchCommand returns the search of the same requests on the same server, with the flags that the

@@ -75,6 +75,9 @@ func capacityFacts(run *result.Run) (facts []labelled) {
 		estimate := fmt.Sprintf("%s by a fitted curve, 95 %% interval %s", load(*c.Estimate), fromTo(*c.CI95))
 		if x := highestWithinSLO(c); x != nil {
 			estimate += "; not verified, so promise " + say.Quantity(*x)
+			if isSimulated(run) {
+				estimate = strings.Replace(estimate, "so promise", "count on", 1)
+			}
 		}
 		add("Estimate", estimate)
 	case c.Bracket != nil && c.Bracket[1] != nil && c.Floor == nil:
@@ -225,15 +228,15 @@ func curveFacts(run *result.Run) (facts []labelled) {
 		add("Knee", text+": beyond it latency grows faster than throughput")
 	}
 	if s := c.Saturation; s != nil {
-		text := say.Quantity(s.RequestsPerS) + " req/s by a fitted curve"
-		if s.CI95 != nil {
-			text += " (95 % " + fromTo(*s.CI95) + ")"
-		}
 		most := 0.
 		for i := range run.Points {
 			most = max(most, valueOrZero(run.Points[i].Throughput.RequestsPerS))
 		}
-		add("Saturation", text+", "+say.Quantity(most)+" measured")
+		text := say.Quantity(most) + " req/s measured; by a fitted curve " + say.Quantity(s.RequestsPerS)
+		if s.CI95 != nil && s.CI95[1] > most {
+			text += ", at most " + say.Quantity(s.CI95[1])
+		}
+		add("Saturation", text)
 	}
 	if c.UnstableFrom != nil {
 		text := "at " + load(*c.UnstableFrom)
@@ -274,7 +277,7 @@ func (m *Model) writeSweep(p *printer) {
 	facts := curveFacts(run)
 	users := usersFacts(run)
 	if len(users) > 0 {
-		facts = append(users, labelled{Label: "Bottleneck", Value: []string{strings.TrimSuffix(m.Why, ".")}}, cheapestFact(run))
+		facts = append(users, labelled{Label: "Bottleneck", Value: []string{strings.TrimSuffix(m.Why, ".")}})
 	}
 	p.writeFacts(append(facts, m.Overview.measurementFact(run), simulatedFact(run)))
 	loads, held, next := judgedLoads(run)

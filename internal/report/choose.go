@@ -18,7 +18,7 @@ import (
 
 // realServers says how far the twin was from the servers that Pitot measured (evidence/twin.md,
 // "On an H100 and an H200").
-const realServers = "On the two real servers that Pitot measured, TPOT was within 19 % and TTFT up to 3.1 times as long, as the CPU of one was slow."
+const realServers = "On the two real servers that Pitot measured, TPOT was within 19 % and TTFT up to 3.1 times as long: the CPU of one was slow."
 
 // predictions warns that the numbers of a choice were not measured.
 const predictions = "Predictions, not measurements. " + realServers

@@ -390,7 +390,7 @@ func (m *PairModel) addLegend(c *compare.Comparison, p *compare.Pair) {
 			m.Legend.addText(text)
 		}
 	}
-	explain("~ from few samples", func(r compare.Row) bool { return r.Few && r.Unit != "share" })
+	explain("~ rough, do not quote", func(r compare.Row) bool { return r.Few && r.Unit != "share" })
 	if missing != "" {
 		m.Legend.addText("no interval: " + missing)
 	}
@@ -525,6 +525,7 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		case v.Why == "" && v.Scope != "":
 			m.Claim += " between " + strings.TrimPrefix(string(v.Scope), "of ")
 			if v.Untested > 0 {
+				m.Claim = "Undecided between " + strings.TrimPrefix(string(v.Scope), "of ")
 				m.Basis.addFormat("%d of %d %s could not be tested", v.Untested, rows, metrics)
 				break
 			}
@@ -604,7 +605,7 @@ func largestUntested(pairs []*compare.Pair) string {
 	for _, p := range pairs {
 		for i := range p.Rows {
 			if r := &p.Rows[i]; r.CI95 == nil && r.Verdict == compare.Undistinguished && !r.OfShare() && math.Abs(r.Change) > most {
-				name, most = MetricLabel(r.Metric)+" "+say.RelativeChange(r.Change, false), math.Abs(r.Change)
+				name, most = MetricLabel(r.Metric)+stallGloss(r.Metric)+" "+say.RelativeChange(r.Change, false), math.Abs(r.Change)
 			}
 		}
 	}
@@ -612,6 +613,14 @@ func largestUntested(pairs []*compare.Pair) string {
 		return ""
 	}
 	return "Largest difference, not tested: " + name + "."
+}
+
+// stallGloss explains a stall, whose name few know. It is "" for other metrics.
+func stallGloss(name string) string {
+	if strings.HasSuffix(name, "stall") {
+		return " (longest gap between chunks)"
+	}
+	return ""
 }
 
 // placeOf is the load of a pair, or what else is compared.

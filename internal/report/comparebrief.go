@@ -106,7 +106,7 @@ func (m *ComparisonModel) briefTable() (t Table, legend texts) {
 		}
 	}
 	explain("times in ms", func(r *compare.Row) bool { return r.Unit == "ms" })
-	explain("~ from few samples", func(r *compare.Row) bool { return r.Few && r.Unit != "share" })
+	explain("~ rough, do not quote", func(r *compare.Row) bool { return r.Few && r.Unit != "share" })
 	explain("– could not be tested", func(r *compare.Row) bool {
 		return r.CI95 == nil && slices.ContainsFunc(t.Rows, func(cells []string) bool { return slices.Contains(cells, say.Unknown) })
 	})

@@ -473,7 +473,7 @@ func writeSymptoms(p *printer, of *result.Point, x *inspect.ExplainedPoint) {
 		t = t.withoutColumns(func(column int) bool { return column == 4 })
 	}
 	if few {
-		legend = append(legend, "~ from few samples")
+		legend = append(legend, "~ rough, do not quote")
 	}
 	p.writeColumns(t, 2, 3)
 	p.writePainted(dim, legend...)
@@ -583,7 +583,7 @@ func writeAllPoints(p *printer, run *result.Run, x *inspect.Explanation) {
 	}
 	if few {
 		p.line("")
-		p.writePainted(dim, "~ from few samples")
+		p.writePainted(dim, "~ rough, do not quote")
 	}
 }
 

@@ -453,7 +453,7 @@ func (m *Model) headlineOverview(run *result.Run) {
 		case usersSentence(run) != "":
 			list := userLoads(run)
 			a := answerOfUsers(list)
-			c.Interval = comfortText(list, &a) + " (medians)"
+			c.Interval = comfortText(list, &a)
 		case lies != "":
 			c.Interval = "the limit lies " + lies
 		case k.Knee != nil && k.Knee.Resampled != nil: // the sentence has it

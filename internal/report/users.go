@@ -120,7 +120,7 @@ func usersSentence(run *result.Run) string {
 		text = strings.ToUpper(text[:1]) + text[1:]
 	}
 	if a.saturated {
-		return text + fmt.Sprintf("; at most %s tok/s", say.Quantity(a.most.tokens))
+		return text + fmt.Sprintf("; about %s in all", say.Quantity(a.most.tokens))
 	}
 	return text + fmt.Sprintf("; %s tok/s with %s", say.Quantity(a.most.tokens), say.Plural(a.most.users, "user"))
 }
@@ -129,11 +129,11 @@ func usersSentence(run *result.Run) string {
 func comfortText(list []userLoad, a *usersAnswer) string {
 	switch c := a.comfortable; {
 	case c == nil:
-		return "no number of users: 20 tok/s each, first token within 1 s"
+		return "no number of users: 20 tok/s each, first token in 1 s (median)"
 	case c == &list[len(list)-1]:
-		return fmt.Sprintf("%s: %s tok/s each, first token within 1 s; more may be", say.Plural(c.users, "user"), say.Quantity(c.pace()))
+		return fmt.Sprintf("%s at least: %s tok/s each, first token in 1 s (median)", say.Plural(c.users, "user"), say.Quantity(c.pace()))
 	default:
-		return fmt.Sprintf("up to %s: 20 tok/s each or more, first token within 1 s", say.Plural(c.users, "user"))
+		return fmt.Sprintf("up to %s: 20 tok/s each or more, first token in 1 s (median)", say.Plural(c.users, "user"))
 	}
 }
 
@@ -167,17 +167,23 @@ func usersFacts(run *result.Run) (facts []labelled) {
 	a := answerOfUsers(list)
 	add := func(label, value string) { facts = addLine(facts, label, []string{value}) }
 	if l := a.one; l != nil && l.pace() > 0 {
-		text := say.Quantity(l.pace()) + " tok/s"
+		text := say.Quantity(l.pace()) + " tok/s once it streams"
 		if l.ttft > 0 {
 			text += ", first token after " + l.begins + " ms"
 		}
-		add("One user", text+" (medians)")
+		add("One user", text+" (median)")
 	}
 	if a.one != nil && a.one.pace() > 0 {
 		add("Comfortable", comfortText(list, &a))
 	}
+	if c := a.comfortable; c != nil && c.point.Cost != nil && c.point.Cost.USDPerMOutput != nil {
+		add("Cost", fmt.Sprintf("$%s per million output tokens with %s", say.Quantity(*c.point.Cost.USDPerMOutput), say.Plural(c.users, "user")))
+	}
 	if m := a.most; m != nil {
-		text := fmt.Sprintf("at %s tok/s with %s", say.Quantity(m.tokens), say.Plural(m.users, "user"))
+		text := fmt.Sprintf("at about %s tok/s, with %s", say.Quantity(m.tokens), say.Plural(m.users, "user"))
+		if n := len(list); a.saturated && list[n-2].tokens > 0 {
+			text += fmt.Sprintf(": %s tok/s with %d", say.Quantity(list[n-2].tokens), list[n-2].users)
+		}
 		if !a.saturated {
 			text = fmt.Sprintf("not reached: %s still raised it to %s tok/s", say.Plural(m.users, "user"), say.Quantity(m.tokens))
 		}

@@ -27,7 +27,7 @@ func TestUsersSentence(t *testing.T) {
 		loads map[int][3]float64
 		want  string
 	}{
-		{"saturated", map[int][3]float64{1: {10, 50, 95}, 4: {12, 60, 300}, 16: {40, 300, 390}, 64: {160, 900, 400}}, "One user gets 100.0 tok/s, 16 users 25.0 each; at most 400.0 tok/s"},
+		{"saturated", map[int][3]float64{1: {10, 50, 95}, 4: {12, 60, 300}, 16: {40, 300, 390}, 64: {160, 900, 400}}, "One user gets 100.0 tok/s, 16 users 25.0 each; about 400.0 in all"},
 		{"still growing", map[int][3]float64{1: {10, 50, 95}, 4: {12, 60, 300}}, "One user gets 100.0 tok/s, 4 users 83.3 each; 300.0 tok/s with 4 users"},
 		{"slow for one", map[int][3]float64{1: {100, 50, 9}, 4: {200, 60, 19}}, "One user gets 10.0 tok/s; 19.0 tok/s with 4 users"},
 		{"late first token", map[int][3]float64{1: {10, 1500, 50}, 2: {10, 2500, 99}}, "One user gets 100.0 tok/s; 99.0 tok/s with 2 users"},

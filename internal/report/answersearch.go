@@ -76,7 +76,7 @@ func capacityFacts(run *result.Run) (facts []labelled) {
 		if x := highestWithinSLO(c); x != nil {
 			estimate += "; not verified, so promise " + say.Quantity(*x)
 			if isSimulated(run) {
-				estimate = strings.Replace(estimate, "so promise", "count on", 1)
+				estimate = strings.Replace(estimate, "promise", "count on", 1)
 			}
 		}
 		add("Estimate", estimate)

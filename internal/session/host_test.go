@@ -51,3 +51,25 @@ func TestHostSamples(t *testing.T) {
 		}
 	})
 }
+
+// A process that is confined to a core has that core for its machine.
+func TestHostOfConfinedProcess(t *testing.T) {
+	look := func(first, second string) machine {
+		return machineOf(func(path string) string {
+			return map[string]string{
+				"/proc/stat":         "cpu  9 0 0 0 0 0 0 0\ncpu0 " + first + " 0 0 0 0 0 0 0 0 0\ncpu1 " + second + " 0 0 0 0 0 0 3 0 0\n",
+				"/proc/pressure/cpu": "some total=5",
+				"/proc/self/status":  "Name:\tpitot\nCpus_allowed_list:\t1\n",
+			}[path]
+		})
+	}
+	got := map[string]float64{}
+	look("900", "30").addSamples(look("100", "10"), 150*time.Millisecond, time.Second, func(name string, v float64) { got[name] = math.Round(v*1e6) / 1e6 })
+	want := map[string]float64{record.OthersShare: .05, record.StolenShare: 0, record.Runnable: 0, record.ThrottledShare: 0}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if cores := coresOf("0-2,5,x-3,7-"); len(cores) != 4 || !cores[5] {
+		t.Errorf("%v", cores)
+	}
+}

@@ -393,8 +393,20 @@ func (p *Point) IsExcused(c *Check, carries bool) bool {
 		return false
 	}
 	unstable := p.Stability == stats.Unstable && (!carries || slices.Contains(ofGrowth(), c.Name))
-	short := p.Stage == StageQuick && slices.Contains([]string{CheckWarmup, CheckWindow, CheckResidences}, c.Name)
-	return slices.Contains([]string{StageLight, "bracket", "centre"}, p.Stage) && !carries || unstable || short || c.Name == CheckSamples
+	return slices.Contains([]string{StageLight, "bracket", "centre"}, p.Stage) && !carries || unstable || p.isExcusedInLook(c) || c.Name == CheckSamples
+}
+
+// isExcusedInLook reports whether a flag is none of a first look: its windows are short on purpose, and
+// it says medians and rates, which neither a late p99 nor merged chunks change.
+func (p *Point) isExcusedInLook(c *Check) bool {
+	switch {
+	case p.Stage != StageQuick:
+		return false
+	case c.Name == CheckSendLag:
+		shift, known := c.Detail["shift_p50"]
+		return known && c.Limit != nil && shift <= *c.Limit
+	}
+	return slices.Contains([]string{CheckWarmup, CheckWindow, CheckResidences, CheckMerged}, c.Name)
 }
 
 // IsOfCurve reports whether a point is one of a sweep's.

@@ -18,9 +18,6 @@ type LoadsConfig struct {
 	Residence float64   // seconds, about how long a request alone takes
 	Seed      uint64    // of the random orders
 	Step      float64   // each of the first loads is this many times the last; 0 is 2
-
-	// Fits reports whether there is time to measure a load, after those seen. nil is always.
-	Fits func(load float64, seen []CurvePoint) bool
 }
 
 // step returns the factor between the first loads.
@@ -50,6 +47,8 @@ type Loads struct {
 	cfg   LoadsConfig
 	queue []float64 // fixed, not measured yet
 	fixed bool      // nothing more is chosen
+
+	inTime func(load float64, seen []CurvePoint) bool // whether there is time for a load; nil is always
 }
 
 // NewLoads begins a curve.
@@ -84,14 +83,14 @@ func (l *Loads) Next(seen []CurvePoint) (load float64, ok bool) {
 }
 
 func (l *Loads) fits(load float64, seen []CurvePoint) bool {
-	return len(seen) == 0 || l.cfg.Fits == nil || l.cfg.Fits(load, seen)
+	return len(seen) == 0 || l.inTime == nil || l.inTime(load, seen)
 }
 
-// FitUsers sets which numbers of users fit into the time that is left, which is called before each.
-// Requests take about as long as the users divided by the highest throughput seen. A load takes two
+// FitUsers leaves out numbers of users for which there is no time: left returns what is left. Requests
+// take about as long as the users divided by the highest throughput seen. A load takes two
 // of them until it is steady, and two more at its ends.
 func (l *Loads) FitUsers(window time.Duration, left func() time.Duration) {
-	l.cfg.Fits = func(users float64, seen []CurvePoint) bool {
+	l.inTime = func(users float64, seen []CurvePoint) bool {
 		most := 0.
 		for _, p := range seen {
 			most = max(most, p.RequestsPerS)

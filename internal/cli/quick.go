@@ -5,10 +5,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
-	"time"
 
 	"pitot/internal/capacity"
+	"pitot/internal/client/api"
 	"pitot/internal/config"
 	"pitot/internal/say"
 	"pitot/internal/session"
@@ -18,14 +19,11 @@ import (
 // simulatedServer stands in where there is no server.
 const simulatedServer = "sim:llama-3.1-8b@h100"
 
-// quickStep is the factor between the first numbers of users: few loads reach the saturation, and the
-// rest go where the curve bends.
+// quickStep is the factor between the first numbers of users: few loads reach the saturation, and
+// the rest go where the curve bends.
 const quickStep = 4
 
-// quickWindow is the shortest window of a load. Where requests take longer, it is three of them.
-const quickWindow = 2500 * time.Millisecond
-
-// quickVerb is `pitot quick`: a sweep over users of about 30 seconds, of a server that it finds itself.
+// quickVerb is `pitot quick`: a sweep over users, of about 30 seconds, on a server that it finds.
 func quickVerb(ctx context.Context, e *Env) (int, error) {
 	p, consent, args, err := config.DecodeQuick(e.Args, e.Environ)
 	if err != nil {
@@ -34,7 +32,7 @@ func quickVerb(ctx context.Context, e *Env) (int, error) {
 	named := len(args) > 0
 	var notes []string
 	if p.Spec == "" {
-		p.Spec, notes = findServer(ctx, e)
+		p.Spec, notes = findServer(ctx, e, consent)
 	}
 	if ctx.Err() != nil {
 		return Interrupted, ctx.Err()
@@ -58,38 +56,60 @@ func quickVerb(ctx context.Context, e *Env) (int, error) {
 	return v.measure(ctx, e, plan, exports)
 }
 
-// findServer returns the first server that listens on this machine, else a simulated one, and what it
-// found.
-func findServer(ctx context.Context, e *Env) (spec string, notes []string) {
+// findServer returns the first server that listens on this machine, else a simulated one, and what
+// it found. A server that wants a key may be a gateway to a paid API: without consent it is only
+// named.
+func findServer(
+	ctx context.Context, e *Env, consent config.QuickConsent,
+) (spec string, notes []string) {
 	ports := target.UsualPorts(e.Getenv(config.QuickPortsVariable))
-	found := target.FindNearby(ctx, ports)
-	if len(found) == 0 {
-		var list []string
-		for _, port := range ports {
-			list = append(list, fmt.Sprint(port))
-		}
-		return simulatedServer, []string{
-			"no server on ports " + strings.Join(list, ", ") + " of this machine: simulating " + strings.TrimPrefix(simulatedServer, "sim:"),
-			"to measure yours: pitot quick http://HOST:PORT",
+	for _, n := range target.FindNearby(ctx, ports) {
+		switch {
+		case n.Locked && !consent.Yes:
+			notes = append(notes, n.URL+" wants a key and may charge for requests; "+
+				"to measure it: pitot quick "+n.URL+" --yes")
+		case spec != "":
+			notes = append(notes, "also found, not measured: "+n.URL)
+		default:
+			spec = n.URL
 		}
 	}
-	for _, n := range found[1:] {
-		notes = append(notes, "also found, not measured: "+n.URL)
+	if spec != "" {
+		return spec, notes
 	}
-	return found[0].URL, notes
+	var list []string
+	for _, port := range ports {
+		list = append(list, fmt.Sprint(port))
+	}
+	return simulatedServer, append(notes,
+		"no server on ports "+strings.Join(list, ", ")+" of this machine: "+
+			"simulating "+strings.TrimPrefix(simulatedServer, "sim:"),
+		"to measure yours: pitot quick http://HOST:PORT")
 }
 
-// mayCharge refuses to measure a server that may charge for requests, unless the user consents. That is
-// one on another machine that gets a key, or that a variable names.
+// mayCharge refuses to measure a server that may charge for requests, unless the user consents. That
+// is one on another machine that gets a key, or that a variable names.
 func mayCharge(e *Env, p *config.Plan, consent config.QuickConsent, named bool) error {
 	if consent.Yes || p.DryRun || p.Kind() != config.KindServer || target.IsLocal(p.Spec) {
 		return nil
 	}
-	if named && p.KeyFile == "" && e.Getenv(cmp.Or(p.KeyEnv, "OPENAI_API_KEY")) == "" {
+	if named && !sendsKey(e, p) {
 		return nil
 	}
 	return say.Errorf("%s is another machine and may charge for requests: this sends %s", p.Spec, sentText(p)).
 		WithHint("pitot quick " + say.ShellLine([]string{p.Spec}) + " --yes")
+}
+
+// sendsKey reports whether a server gets a key: from a file, a header, or the variable of any API.
+// Which API the server speaks is not known yet.
+func sendsKey(e *Env, p *config.Plan) bool {
+	secret := func(header string) bool {
+		name, _, _ := strings.Cut(header, "=")
+		return config.IsSecret(name)
+	}
+	isSet := func(a api.API) bool { return e.Getenv(a.KeyVariable()) != "" }
+	return p.KeyFile != "" || p.KeyEnv != "" || p.Cert != "" ||
+		slices.ContainsFunc(p.Headers, secret) || slices.ContainsFunc(api.All(), isSet)
 }
 
 // sentText returns the requests and tokens that a plan is expected to send, and their price.
@@ -112,10 +132,9 @@ func measureQuickly(ctx context.Context, s *session.Session, p *config.Plan, vie
 	if err != nil {
 		return err
 	}
-	if p.Kind() != config.KindSim {
-		p.Duration = max(quickWindow, 3*alone).Round(100 * time.Millisecond)
-	}
-	loads := capacity.NewLoads(capacity.LoadsConfig{Points: p.Points, Closed: true, Residence: alone.Seconds(), Seed: p.Seed, Step: quickStep})
+	loads := capacity.NewLoads(capacity.LoadsConfig{
+		Points: p.Points, Closed: true, Residence: alone.Seconds(), Seed: p.Seed, Step: quickStep,
+	})
 	searcher := session.NewSearcher(s, nil, true, view)
 	searcher.Quick = true
 	return searcher.Sweep(ctx, loads)

@@ -109,6 +109,11 @@ func (m *PointModel) evidence(p *result.Point, run *result.Run) (facts []labelle
 	return append(facts, m.measurementFact(p), simulatedFact(run))
 }
 
+// isFirstLook reports whether a run is one of pitot quick.
+func isFirstLook(run *result.Run) bool {
+	return len(run.Points) > 0 && run.Points[0].Stage == result.StageQuick
+}
+
 // isSimulated reports whether a run measured the model of a server in place of one.
 func isSimulated(run *result.Run) bool {
 	return run.Target.Kind == "sim" || run.Target.Kind == "mock"

@@ -74,10 +74,11 @@ func capacityFacts(run *result.Run) (facts []labelled) {
 	case c.Estimate != nil && c.CI95 != nil:
 		estimate := fmt.Sprintf("%s by a fitted curve, 95 %% interval %s", load(*c.Estimate), fromTo(*c.CI95))
 		if x := highestWithinSLO(c); x != nil {
-			estimate += "; not verified, so promise " + say.Quantity(*x)
+			advice := "promise "
 			if isSimulated(run) {
-				estimate = strings.Replace(estimate, "promise", "count on", 1)
+				advice = "count on "
 			}
+			estimate += "; not verified, so " + advice + say.Quantity(*x)
 		}
 		add("Estimate", estimate)
 	case c.Bracket != nil && c.Bracket[1] != nil && c.Floor == nil:
@@ -319,6 +320,10 @@ func sweepSentence(run *result.Run, o *Overview) string {
 		}
 		return fmt.Sprintf("INVALID at %d of %s", n, say.Plural(len(run.Points), o.Unit))
 	}
+	answers := func(p result.Point) bool { return p.Outcome != result.Failing }
+	if len(run.Points) > 0 && !slices.ContainsFunc(run.Points, answers) {
+		return loadSentence(run, &run.Points[run.ByLoad()[0]])
+	}
 	if text := usersSentence(run); text != "" {
 		return text
 	}
@@ -373,12 +378,15 @@ func (m *Model) loadTable(around *float64, rows int) Table {
 		return x.Show == metric.Headline && !(x.Stream && !hasStreaming(run))
 	})
 	heads = heads[:min(2, len(heads))]
+	keys := make([][]string, len(heads)) // percentiles of each
 	for i, x := range heads {
-		keys := shownOf(run.Points, x.Name)
-		if i > 0 {
-			keys = keys[1:]
+		switch keys[i] = shownOf(run.Points, x.Name); {
+		case isFirstLook(run): // its windows are too short for others
+			keys[i] = keys[i][:1]
+		case i > 0:
+			keys[i] = keys[i][1:]
 		}
-		t.Head = append(t.Head, headsOf(x, keys)...)
+		t.Head = append(t.Head, headsOf(x, keys[i])...)
 	}
 	t.Head = append(t.Head, "n", "")
 	for _, i := range order {
@@ -392,11 +400,7 @@ func (m *Model) loadTable(around *float64, rows int) Table {
 		}
 		row := []string{say.Decimal(p.Load.Value(), 3), within, servedRate(p, p.Throughput.OutputTokensPerS)}
 		for k, x := range heads {
-			keys := shownOf(run.Points, x.Name)
-			if k > 0 {
-				keys = keys[1:]
-			}
-			for _, key := range keys {
+			for _, key := range keys[k] {
 				row = append(row, cellText(p.Metrics.SummaryOf(x.Name), key))
 			}
 		}
@@ -458,7 +462,7 @@ func (m *Model) writeLoadTable(p *printer, t Table) {
 
 // measurementText says what the measurement of a search or a sweep is worth.
 func (o *Overview) measurementText(run *result.Run) string {
-	if run.Points[0].Stage == result.StageQuick {
+	if isFirstLook(run) {
 		text := string(run.Verdict) + ", a first look: short windows, no intervals"
 		if o.Invalid > 0 {
 			text += "; " + o.DiscardedText()

@@ -599,9 +599,12 @@ func verdictAnswer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	return m
 }
 
+// smallChange is a relative change that is not worth a sentence unless a test confirms it.
+const smallChange = 0.1
+
 // largestUntested names the largest difference that no test could confirm, "" if all are small.
 func largestUntested(pairs []*compare.Pair) string {
-	name, most := "", 0.1
+	name, most := "", smallChange
 	for _, p := range pairs {
 		for i := range p.Rows {
 			if r := &p.Rows[i]; r.CI95 == nil && r.Verdict == compare.Undistinguished && !r.OfShare() && math.Abs(r.Change) > most {

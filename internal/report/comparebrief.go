@@ -37,7 +37,7 @@ func rowWeight(r *compare.Row) int {
 		return 300
 	case r.Verdict == compare.Unconfirmed:
 		return 200
-	case r.Verdict == compare.Equivalent && at < 0:
+	case r.Verdict == compare.Equivalent && at < 0: // counted as unchanged, so it has a row
 		return 96
 	case at >= 0:
 		return 100 - at

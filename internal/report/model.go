@@ -123,7 +123,7 @@ func Build(run *result.Run, dir string) Model {
 
 // resumeCommand says how a search or a sweep in a directory goes on, "" of another run.
 func resumeCommand(run *result.Run, dir string) string {
-	if run.Capacity == nil && run.Curve == nil || dir == "" {
+	if run.Capacity == nil && run.Curve == nil || dir == "" || isFirstLook(run) {
 		return ""
 	}
 	verb := "find"

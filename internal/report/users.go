@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strings"
 
 	"pitot/internal/results/metric"
@@ -98,8 +99,8 @@ func answerOfUsers(list []userLoad) (a usersAnswer) {
 	}
 	if n := len(list); n > 1 {
 		last, before := &list[n-1], &list[n-2]
-		doublings := float64(last.users) / float64(before.users) / 2
-		a.saturated = last.tokens < before.tokens*(1+(stillGrows-1)*doublings)
+		doublings := math.Log2(float64(last.users) / float64(before.users))
+		a.saturated = last.tokens < before.tokens*math.Pow(stillGrows, doublings)
 	}
 	return a
 }

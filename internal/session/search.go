@@ -644,15 +644,22 @@ func givenBudget(seconds float64) string {
 	return text
 }
 
+// quickWindow is the shortest window of a first look. Where requests take longer, it is three of them.
+const quickWindow = 2500 * time.Millisecond
+
 // Sweep measures loads until there are no more or the plan's budget is spent, each with the plan's
 // window; one of [config.AutoDuration] is chosen for each. It says beforehand how long that takes.
 func (s *Searcher) Sweep(ctx context.Context, loads *capacity.Loads) error {
-	window, budget := &s.session.plan.Load, max(0, s.session.plan.Budget)
+	plan, budget := s.session.plan.Load, max(0, s.session.plan.Budget)
+	window := &plan
 	alone, err := s.session.MeasureAlone(ctx)
 	if err != nil {
 		return err
 	}
 	free := s.session.Target.Kind == config.KindSim
+	if s.Quick && !free {
+		window.Duration = max(quickWindow, 3*alone).Round(100 * time.Millisecond)
+	}
 	windows := capacity.Windows{Residence: alone.Seconds(), Closed: s.closed, Free: free, Timeout: s.session.Target.Timeout.Seconds()}
 	counted := window.Requests > 0
 	fixed := window.Duration != config.AutoDuration
@@ -670,7 +677,7 @@ func (s *Searcher) Sweep(ctx context.Context, loads *capacity.Loads) error {
 	}
 	var seen []capacity.CurvePoint
 	var spent time.Duration
-	if budget > 0 && s.closed && fixed {
+	if budget > 0 && s.Quick {
 		loads.FitUsers(window.Duration, func() time.Duration { return budget - spent })
 	}
 	for {

@@ -15,8 +15,7 @@ import (
 // Nearby is a server that was found without being named.
 type Nearby struct {
 	URL    string
-	Models []string // that it lists
-	Locked bool     // it wants a key
+	Locked bool // it wants a key
 }
 
 // usualPorts are the ports on which servers listen if nothing else is said: vLLM, SGLang, llama.cpp
@@ -72,9 +71,7 @@ func lookAt(ctx context.Context, url string) *Nearby {
 		return nil
 	}
 	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
+		Data []json.RawMessage `json:"data"`
 	}
 	if json.Unmarshal(answer.Body, &list) != nil {
 		return nil
@@ -85,9 +82,5 @@ func lookAt(ctx context.Context, url string) *Nearby {
 	case answer.Status != 200 || len(list.Data) == 0:
 		return nil
 	}
-	n := &Nearby{URL: url}
-	for _, m := range list.Data {
-		n.Models = append(n.Models, m.ID)
-	}
-	return n
+	return &Nearby{URL: url}
 }

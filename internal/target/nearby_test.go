@@ -32,7 +32,7 @@ func TestFindNearby(t *testing.T) {
 	closed := l.Addr().(*net.TCPAddr).Port
 	l.Close()
 	found := FindNearby(t.Context(), []int{page, closed, models, empty, locked})
-	if len(found) != 2 || !slices.Equal(found[0].Models, []string{"a", "b"}) || !found[1].Locked {
+	if len(found) != 2 || found[0].Locked || !found[1].Locked {
 		t.Errorf("%+v", found)
 	}
 	if ports := UsualPorts("9, x,70000,10"); !slices.Equal(ports, []int{9, 10}) {

@@ -246,7 +246,7 @@ type Verdict struct {
 	Equivalent      int      `json:"equivalent"` // metrics
 	Undistinguished int      `json:"not_distinguishable"`
 	Unconfirmed     int      `json:"unconfirmed"`
-	Untested        int      `json:"untested,omitempty"` // metrics, for lack of samples
+	Untested        int      `json:"untested,omitempty"` // metrics without a test, for lack of samples or launches
 	Lost            []string `json:"lost"`               // what only the first side could be measured at, and why
 }
 
